@@ -75,6 +75,7 @@ def export_corpus(
     worker_count: int = 0,
     observer: Observer | None = None,
     allow_long: bool = False,
+    absolute: bool = False,
 ) -> ExportSummary:
     """Export a corpus; what is there and certified is not made again.
 
@@ -82,10 +83,11 @@ def export_corpus(
         out: A new or empty folder, or one that this very export has begun.
         splits: Which splits; all if none is named.
         allow_long: Let `laion` write samples of more than 10 s, which its readers crop.
+        absolute: Let `audiocraft` name the files with `out`, so that it may be started anywhere.
     """
     started = time.monotonic()
     observer = observer or Silent()
-    made = find_format(format_name, allow_long)
+    made = find_format(format_name, allow_long, str(out.resolve()) if absolute else "")
     refuse_url(out, "exports are written to folders", fix="give a folder")
     shards = list_shards(corpus, splits)
     made.check(shards)
@@ -107,6 +109,13 @@ def export_corpus(
             for _ in run_in_order(where, write_part, pending, made, folder, stamp):
                 observer.advance(PHASE)
         if pending or not _is_certified(folder, folder.finished, stamp):
+            rows = [folder.piece(shard.name, piece) for shard in shards for piece in made.derived]
+            if rows and not any(path.stat().st_size for path in rows):
+                raise CorpusError(
+                    f"corpus {corpus.name}, of recipe {corpus.facts['recipe']}, gives no rows of "
+                    f"{format_name}: nothing of the kind is proven of its samples",
+                    fix="export a corpus of another recipe, such as triplets or scenes",
+                )
             writer = Writer(folder)
             counts = made.finish(Whole(corpus, shards, folder), writer)
             _certify(folder.finished, stamp, writer, counts or {})

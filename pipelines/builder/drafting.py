@@ -28,6 +28,7 @@ from synth.base.atomic import PARTIAL_SUFFIX, translate_disk_errors
 from synth.base.errors import CorpusError, LeftOutError, PlanError
 from synth.captions.narrative import dense_captions
 from synth.corpus.schema import PLAN, Sample, plan_text, to_table
+from synth.corpus.shards import refuse_large
 from synth.recipes.base import Draft, Groups
 from synth.scene.scene import events
 from synth.scene.timeline import delay, duration
@@ -139,6 +140,8 @@ class Drafter:
                 fix="raise audio.length, or lower the recipe's max_event_s",
             )
         frames = max(frames, draft.frames, self.audio.least_frames)
+        if self.audio.stems:
+            refuse_large(self.audio.format, frames, len(events(draft.scene)))
         envelopes = self.listener.envelopes
         return Sample(
             id="",

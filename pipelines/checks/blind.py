@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pipelines.checks.exported import read_identity, read_lines
+from pipelines.checks.exported import AGAIN, read_identity
+from synth.base.doors import read_json_lines
 from synth.base.errors import CorpusError, SpecError
 from synth.base.progress import Observer, Silent
 from synth.shortcuts.figures import RivalSet, Shortcuts, SplitSentences, draw_groups
@@ -51,9 +52,9 @@ def refuse_no_answers(out: Path) -> None:
 
 
 def _draw_lines(path: Path, most_lines: int, seed: int) -> list[dict[str, Any]]:
-    sizes = Counter(row["group"] for _, row in read_lines(path))
+    sizes = Counter(row["group"] for _, row in read_json_lines(path, fix=AGAIN))
     chosen = draw_groups(sizes, most_lines, "blind/export", seed)
-    return [row for _, row in read_lines(path) if row["group"] in chosen]
+    return [row for _, row in read_json_lines(path, fix=AGAIN) if row["group"] in chosen]
 
 
 def _compare(rows: list[dict[str, Any]], numbers: dict[str, int]) -> Iterator[RivalSet]:

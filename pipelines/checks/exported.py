@@ -27,7 +27,7 @@ from synth.export.items import Shard, list_shards
 _LIBRARY_FOLDERS: Final = ("lance",)
 """Formats whose folders a library writes; other runs of it name the files otherwise."""
 _LINES: Final = ".jsonl"
-_AGAIN: Final = "export again"
+AGAIN: Final = "export again"
 _OTHER: Final = "is not what the corpus makes"
 _MOST_FAULTS: Final = 1000
 """That are kept; the others are counted."""
@@ -152,7 +152,7 @@ def _find_export(corpus: Corpus, out: Path) -> tuple[ExportFormat, tuple[Shard, 
             f"{out}: exports as {name} cannot be made again and compared",
             fix=f"give one of {', '.join(comparable)}",
         )
-    made = find_format(name)
+    made = find_format(name, root=str(identity.get("root", "")))
     if identity["corpus_digest"] != corpus.facts["digest"]:
         raise SpecError(
             f"{out}: is an export of {identity.get('corpus')} {identity.get('version')}, not of "
@@ -168,20 +168,8 @@ def _find_export(corpus: Corpus, out: Path) -> tuple[ExportFormat, tuple[Shard, 
             fix="audit it with the Segue that wrote it, or export again",
         )
     if identity != expected:
-        raise SpecError(f"{out}: its description differs from its corpus", fix=_AGAIN)
+        raise SpecError(f"{out}: its description differs from its corpus", fix=AGAIN)
     return made, shards
-
-
-def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The lines of a file of JSON objects, with their numbers."""
-    if not path.is_file():
-        raise CorpusError(f"{path}: missing", fix=_AGAIN)
-    with open_regular(path) as file:
-        for number, line in enumerate(file, 1):
-            row = parse_json(line, f"{path}: line {number}", fix=_AGAIN)
-            if not isinstance(row, dict):
-                raise CorpusError(f"{path}: line {number} is not an object", fix=_AGAIN)
-            yield number, row
 
 
 class _ComparingWriter(Writer):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -9,12 +10,13 @@ from typing import Any, Final, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from pipelines.config.spec import Spec
-from synth.base.errors import SpecError
+from synth.base.errors import PlanError, SpecError
 from synth.base.yaml_file import YamlFile, explain_errors, read_yaml, suggest_file
 from synth.sources import HELD, source_names
 
 _LISTS: Final = ("enrich", "block")
 _PATHS: Final = {"source": "root", "recipe": "expressions"}
+_SETTING: Final = re.compile(r"\b(?:recipe|audio|truth)(?:\.\w+)+")
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
@@ -49,11 +51,17 @@ def parse_spec(file: YamlFile, folder: Path) -> Spec:
             fix="start with `corpus: NAME`, or with the output of `segue new RECIPE`",
         )
     try:
-        return Spec.model_validate(_resolve_paths(file, folder))
+        spec = Spec.model_validate(_resolve_paths(file, folder))
+        spec.make_recipe().check(spec.setting, tuple(spec.splits))
     except ValidationError as error:
         raise explain_errors(
             error, file, Spec, "`segue new RECIPE` explains every setting"
         ) from error
+    except PlanError as error:
+        named = _SETTING.search(error.message)
+        keys = named[0].split(".") if named else ["recipe"]
+        raise PlanError(f"{file.place(keys)}: {error.message}", fix=error.fix) from error
+    return spec
 
 
 def _resolve_paths(file: YamlFile, folder: Path) -> dict[str, Any]:

@@ -81,8 +81,10 @@ _LENGTH: Final = (
     "16000 and audio.length: exact 3.5 s."
 )
 _TRAINING: Final = {
+    "moments": "Keep audio.length: natural, as scenes have a length of their own: see length_s. "
+    "A model that hears windows of them is tested by `segue eval`, see docs/bench.md.",
     "triplets": f"{_LENGTH} Then repeats: 20 gives six labels enough groups, and style: "
-    "natural reads as people write. The defaults are the paper's."
+    "natural reads as people write. The defaults are the paper's.",
 }
 
 

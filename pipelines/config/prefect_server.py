@@ -4,26 +4,45 @@ from __future__ import annotations
 
 import os
 import tomllib
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from synth.base.errors import SegueError
 
 
 def find_server() -> str:
-    """The address that the environment or Prefect's active profile names, "" for none."""
+    """The address that Prefect would use, "" for none: its first place that names one counts."""
     if "PREFECT_API_URL" in os.environ:
         return os.environ["PREFECT_API_URL"]
+    if find_spec("dotenv"):  # it comes with Prefect
+        from dotenv import dotenv_values
+
+        if address := dotenv_values(".env").get("PREFECT_API_URL"):
+            return address
+    for name, table in (("prefect.toml", ()), ("pyproject.toml", ("tool", "prefect"))):
+        if address := _look_up(Path(name), *table, "api", "url"):
+            return address
     home = Path(os.environ.get("PREFECT_HOME") or "~/.prefect")
     path = Path(os.environ.get("PREFECT_PROFILES_PATH") or home / "profiles.toml").expanduser()
+    active = os.environ.get("PREFECT_PROFILE") or _look_up(path, "active")
+    return _look_up(path, "profiles", active, "PREFECT_API_URL")
+
+
+def _look_up(path: Path, *keys: str) -> str:
+    """The text that a TOML file holds below some keys, "" for none."""
     try:
-        known = tomllib.loads(path.read_text("utf-8"))
-        active = os.environ.get("PREFECT_PROFILE") or known.get("active", "")
-        return str(known.get("profiles", {}).get(active, {}).get("PREFECT_API_URL") or "")
+        value: Any = tomllib.loads(path.read_text("utf-8"))
+        for key in keys:
+            value = value.get(key, {})
+        if not isinstance(value, str) and value != {}:
+            raise ValueError(f"{'.'.join(keys)}: expected text")
+        return str(value or "")
     except (FileNotFoundError, NotADirectoryError):
         return ""
     except (OSError, ValueError, AttributeError, TypeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise SegueError(
-            f"{path}: Prefect's profiles cannot be read: {reason}",
+            f"{path}: Prefect's settings cannot be read: {reason}",
             fix="fix or move the file, or use --no-prefect, which ignores it",
         ) from error

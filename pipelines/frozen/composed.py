@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from functools import lru_cache
-from typing import Final
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from pipelines.frozen.description import SPLIT, BaselineScore
-from synth.audio.dsp import Audio, from_pcm
+from synth.audio.dsp import from_pcm
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import Corpus
 from synth.derived.edits import EditChoice, find_choices
 from synth.export.base import RANDOMNESS
 from synth.export.items import list_shards
+from synth.scene.scene import from_text, labels
+from synth.shortcuts.audio import read_recordings
 from synth.shortcuts.figures import RivalSet, measure_choices
+from synth.truth.change import find_change
 
-TEXT: Final = "instruction alone"
+BY_CONSTRUCTION: Final = BaselineScore(value=0.5, low=0.5, high=0.5)
+"""What the instruction scores alone, and source and targets without it; see `score_choices`."""
 _WINDOW_S: Final = 0.04
 _LOWEST_HZ: Final = 200
 _BANDS: Final = 16
 _SILENCE: Final = 1e-10
-_ACTIVE_DB: Final = 35.0
+_WANTED: Final[Mapping[str, tuple[int, ...]]] = {
+    **{"add": (1,), "remove": (-1,), "replace": (-1, 1)},
+    **{"quieter": (-1,), "louder": (1,), "swap": (0, 0)},
+}
+"""Whether there is more or less of the sounds that a change names."""
 
 
 def list_choices(corpus: Corpus, kinds: Collection[str]) -> list[EditChoice]:
@@ -40,64 +48,81 @@ def list_choices(corpus: Corpus, kinds: Collection[str]) -> list[EditChoice]:
     return choices
 
 
-# What is told without putting the two together; each choice has one right answer an instruction.
+# What is told without the sound that the instruction is about.
 
 
 def measure_baselines(corpus: Corpus, choices: Sequence[EditChoice]) -> dict[str, BaselineScore]:
-    """How often each baseline finds what is meant; chance is 1/2.
+    """How often instruction and target alone tell what is meant; chance is 1/2.
 
-    `TEXT` prefers the longer instruction. The others prefer one of two sounds: the one that is more
-    like the source, sounds for longer, or has the higher spectrum.
+    By labels: a target has the sound that comes, or lacks the one that goes; of levels they tell
+    nothing. By spectrum: how much like such a sound it is, as learned from other recordings.
     """
-    columns = ["id", "shard", "offset", "size"]
-    rows = {row.pop("id"): row for row in corpus.samples(SPLIT, columns=columns).to_pylist()}
+    columns = ["id", "group", "scene", "clips", "shard", "offset", "size"]
+    rows = corpus.samples(SPLIT, columns=columns).to_pylist()
+    scenes = {row["id"]: from_text(row["scene"]) for row in rows}
+    sounds = sorted({label for scene in scenes.values() for label in labels(scene)})
+    has = np.array([[label in labels(scene) for label in sounds] for scene in scenes.values()])
+    tables = {"labels": has.astype(np.float64), "spectrum": guess_sounds(corpus, rows, has)}
+    numbers = {name: at for at, name in enumerate(scenes)}
 
-    @lru_cache(maxsize=64)
-    def hear(sample: str) -> Float[np.ndarray, "blocks bands"]:
-        return _measure_bands(
-            from_pcm(corpus.stored_pcm(SPLIT, **rows[sample])), corpus.sample_rate
-        )
+    def measure(table: Float[np.ndarray, "samples sounds"]) -> BaselineScore:
+        def prefer(choice: EditChoice, asked: int, at: int) -> float:
+            change = find_change(scenes[choice.source], scenes[choice.targets[asked]])
+            assert change is not None
+            target = table[numbers[choice.targets[at]]]
+            wanted = zip(_WANTED[change.kind], change.sounds, strict=True)
+            return sum(sign * float(target[sounds.index(label)]) for sign, label in wanted)
 
-    def resemble(choice: EditChoice, at: int) -> float:
-        return -float(np.abs(hear(choice.source) - hear(choice.targets[at])).mean())
+        return score_choices(choices, prefer)
 
-    def last(choice: EditChoice, at: int) -> float:
-        loudest = hear(choice.targets[at]).max(axis=1)
-        return float((loudest >= loudest.max() - _ACTIVE_DB).mean())
-
-    def place(choice: EditChoice, at: int) -> float:
-        powers = 10 ** (hear(choice.targets[at]) / 10)
-        return float(powers.sum(axis=0) @ np.arange(_BANDS) / powers.sum())
-
-    scorers: dict[str, Callable[[EditChoice, int], float]] = {
-        TEXT: lambda choice, at: len(choice.instructions[at]),
-        "source alone": resemble,
-        "length": last,
-        "spectrum": place,
-    }
-    return {name: _score(choices, prefer) for name, prefer in scorers.items()}
+    return {f"without the source, by {what}": measure(table) for what, table in tables.items()}
 
 
-def _measure_bands(audio: Audio, rate: int) -> Float[np.ndarray, "blocks bands"]:
-    """Level of each block in bands of equal ratio, in dB."""
-    width = round(_WINDOW_S * rate)
-    blocks = audio[: len(audio) // width * width].reshape(-1, width)
-    powers = np.square(np.abs(np.fft.rfft(blocks * np.hanning(width), axis=1)))
-    starts = (np.geomspace(_LOWEST_HZ, rate / 2, _BANDS + 1)[:-1] * _WINDOW_S).astype(int)
-    return np.asarray(10 * np.log10(np.add.reduceat(powers, starts, axis=1) + _SILENCE))
+def guess_sounds(
+    corpus: Corpus, rows: Sequence[Mapping[str, Any]], has: Bool[np.ndarray, "samples sounds"]
+) -> Float[np.ndarray, "samples sounds"]:
+    """How likely each sample's spectrum makes each sound, by groups without its recordings."""
+    heard = np.stack([_measure_spectrum(corpus, row) for row in rows])
+    heard = (heard - heard.mean(axis=0)) / heard.std(axis=0)
+    recordings = read_recordings(corpus)
+    used: dict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        used[row["group"]].update(recordings[clip] for clip in row["clips"])
+    likely = np.zeros(has.shape)
+    for group, own in used.items():
+        apart = np.array([own.isdisjoint(used[row["group"]]) for row in rows])
+        judged = np.array([row["group"] == group for row in rows])
+        known = heard[apart]
+        fitted = np.linalg.solve(known.T @ known + np.eye(known.shape[1]), known.T @ has[apart])
+        likely[judged] = heard[judged] @ fitted
+    return likely
 
 
-def _score(
-    choices: Sequence[EditChoice], prefer: Callable[[EditChoice, int], float]
+def _measure_spectrum(corpus: Corpus, row: Mapping[str, Any]) -> Float[np.ndarray, " bands"]:
+    """Its level in bands of equal ratio, in dB."""
+    pcm = corpus.stored_pcm(SPLIT, row["shard"], row["offset"], row["size"])
+    width = round(_WINDOW_S * corpus.sample_rate)
+    blocks = from_pcm(pcm)[: len(pcm) // width * width].reshape(-1, width)
+    powers = np.square(np.abs(np.fft.rfft(blocks * np.hanning(width), axis=1))).mean(axis=0)
+    edges = np.geomspace(_LOWEST_HZ, corpus.sample_rate / 2, _BANDS + 1)[:-1]
+    starts = (edges * _WINDOW_S).astype(int)
+    return np.asarray(10 * np.log10(np.add.reduceat(powers, starts) + _SILENCE))
+
+
+def score_choices(
+    choices: Sequence[EditChoice], prefer: Callable[[EditChoice, int, int], float]
 ) -> BaselineScore:
-    """The share of right answers, a tie counting one half, and its interval over whole groups."""
+    """The share of right answers, a tie counting one half, and its interval over whole groups.
+
+    Args:
+        prefer: How well a target fits an instruction, both by number. What does not depend on
+            both is right in exactly one half.
+    """
     numbers = {name: at for at, name in enumerate(dict.fromkeys(each.group for each in choices))}
-    leads = [prefer(choice, 0) - prefer(choice, 1) for choice in choices]
-    margins = np.array([margin for lead in leads for margin in (lead, -lead)], dtype=float)
-    asked = [
-        RivalSet(numbers[choice.group], "", at, (1 - at,)) for choice in choices for at in (0, 1)
-    ]
-    (figure,) = measure_choices(SPLIT, "", margins, asked)
+    asked = [(choice, at) for choice in choices for at in (0, 1)]
+    leads = [prefer(choice, at, at) - prefer(choice, at, 1 - at) for choice, at in asked]
+    rivals = [RivalSet(numbers[choice.group], "", at, (1 - at,)) for choice, at in asked]
+    (figure,) = measure_choices(SPLIT, "", np.array(leads, dtype=float), rivals)
     return BaselineScore(
         value=round(figure.value, 4), low=round(figure.low, 4), high=round(figure.high, 4)
     )

@@ -213,7 +213,7 @@ class BuiltSet(BaseModel):
         trivial: What features of the audio score that know no sound; None where too few groups
             tell, or a record of before does not.
         composed: Whether a sound with an instruction is asked for another sound.
-        baselines: What a composed set's sounds score without the instruction, by what is looked at.
+        baselines: What instruction and target of a composed set score alone, by what is looked at.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -10,7 +10,7 @@ from typing import Any, Final
 from pipelines.builder.build import Summary, build, plan_library, refuse_unheard
 from pipelines.builder.differences import algorithm_differences
 from pipelines.config.spec import Spec
-from pipelines.frozen.composed import TEXT, list_choices, measure_baselines
+from pipelines.frozen.composed import BY_CONSTRUCTION, list_choices, measure_baselines
 from pipelines.frozen.description import SPLIT, BaselineScore, BuiltSet, FrozenSet, write_record
 from pipelines.frozen.digests import (
     SHOWN,
@@ -88,7 +88,7 @@ def make_set(
     if published and made.digest != published.digest:
         raise _refuse(frozen, name, "has other audio", *_blame(published))
     baselines = measure_baselines(corpus, choices) if choices else {}
-    text_only = baselines.pop(TEXT, None) or _score_text(frozen, corpus, observer)
+    text_only = BY_CONSTRUCTION if choices else _score_text(frozen, corpus, observer)
     if publish:
         if text_only.value > MOST_BY_TEXT:
             raise CorpusError(

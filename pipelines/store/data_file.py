@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from synth.base.doors import parse_json, read_text, require_regular
+from synth.base.doors import parse_json, read_json_lines, read_text, require_regular
 from synth.base.errors import SourceError, first_line
 
 DataRow: TypeAlias = Mapping[str, Any]
@@ -53,10 +53,8 @@ def _read_parquet(path: Path) -> Iterator[tuple[str, DataRow]]:
 
 
 def _read_jsonl(path: Path) -> Iterator[tuple[str, DataRow]]:
-    with path.open(encoding="utf-8") as file:
-        for number, line in enumerate(file, start=1):
-            if line.strip():
-                yield f"line {number}", _parse_object(line, f"{path}: line {number}")
+    for where, value in read_json_lines(path, refuse=SourceError, fix="fix the line"):
+        yield where.removeprefix(f"{path}: "), value
 
 
 def _read_json(path: Path) -> Iterator[tuple[str, DataRow]]:
@@ -65,13 +63,6 @@ def _read_json(path: Path) -> Iterator[tuple[str, DataRow]]:
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise ValueError("a list of objects was expected")
     return number_rows(rows)
-
-
-def _parse_object(text: str, where: str) -> DataRow:
-    value = parse_json(text, where, refuse=SourceError, fix="fix the line")
-    if not isinstance(value, dict):
-        raise SourceError(f"{where}: expected an object", fix="fix the line")
-    return value
 
 
 _READERS: Final[Mapping[str, Callable[[Path], Iterator[tuple[str, DataRow]]]]] = {

@@ -12,7 +12,7 @@ import json
 import re
 import stat
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from io import BufferedReader
 from pathlib import Path
 from typing import Any, Final
@@ -26,6 +26,8 @@ from synth.base.errors import CorpusError, MachineError, SegueError
 
 MAX_BYTES: Final = 256 * 2**20
 """Most bytes of a file that is read whole."""
+MAX_LINE: Final = 64 * 2**20
+"""Most bytes of a line of JSON."""
 MAX_DEPTH: Final = 210
 """Most levels of JSON; the deepest scene has 201, most have fewer than twenty."""
 _REPLACE: Final = "download or build the file again"
@@ -155,6 +157,25 @@ def parse_json(
     except (ValueError, RecursionError) as error:
         raise refuse(f"{plain_text(where)}: is not JSON: {error}", fix=fix) from error
     return value
+
+
+def read_json_lines(
+    path: Path, *, refuse: type[SegueError] = CorpusError, fix: str = _REPLACE
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The objects of a regular file of JSON lines, each with its place: "a.jsonl: line 3"."""
+    if not path.exists():
+        raise refuse(f"{plain_text(path)}: no such file", fix=fix)
+    with open_regular(path, refuse=refuse, fix=fix) as file:
+        for number, line in enumerate(iter(lambda: file.readline(MAX_LINE + 1), b""), start=1):
+            where = f"{path}: line {number}"
+            if len(line) > MAX_LINE:
+                longest = format_bytes(MAX_LINE)
+                raise refuse(f"{plain_text(where)}: is longer than {longest}", fix=fix)
+            if not line.isspace():
+                value = parse_json(line, where, refuse=refuse, fix=fix)
+                if not isinstance(value, dict):
+                    raise refuse(f"{plain_text(where)}: expected an object", fix=fix)
+                yield where, value
 
 
 def _is_deep(text: str) -> bool:

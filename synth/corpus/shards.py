@@ -9,7 +9,9 @@ import hashlib
 import io
 import json
 import math
+import os
 import tarfile
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +20,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
+import numpy as np
 import soundfile
 
 from synth.audio.decoding import Limits
@@ -26,9 +29,9 @@ from synth.audio.decoding.read import describe_error, read_part
 from synth.audio.dsp import Pcm
 from synth.audio.render import Rendering, quantise_stems
 from synth.base.atomic import replacing
-from synth.base.errors import ClipError, CorpusError
+from synth.base.errors import ClipError, CorpusError, PlanError
 from synth.base.own_label import name_of
-from synth.base.units import to_seconds
+from synth.base.units import Frames, to_seconds
 from synth.corpus.licence import effective_licence, parse_licence
 from synth.corpus.schema import read_dense, read_timeline
 from synth.labels.lexicon import Phrase
@@ -39,6 +42,9 @@ from synth.truth.frames import Audibility, find_runs, frame_length, label_frames
 _REBUILD: Final = "build the corpus, or get it, again"
 _BLOCK: Final = tarfile.BLOCKSIZE
 _TAR_LIMIT: Final = 8**11
+_WAV_LIMIT: Final = 2**32 - 1024
+"""Bytes of PCM, which leaves room for headers."""
+_COPIED: Final = 1 << 20
 _SIZE_FIELD: Final = slice(124, 136)
 _SUM_FIELD: Final = slice(148, 156)
 
@@ -73,14 +79,14 @@ def encode_audio(pcm: Pcm, rate: int, audio_format: AudioFormat) -> bytes:
     return buffer.getvalue()
 
 
-def encode_stems(rendering: Rendering, rate: int, audio_format: AudioFormat) -> bytes:
-    """The stems of a sample one after the other, each as long as it, as one audio file."""
-    buffer = io.BytesIO()
-    form = {"format": audio_format.value.upper(), "subtype": "PCM_16"}
-    with soundfile.SoundFile(buffer, "w", rate, channels=1, **form) as file:
-        for stem in quantise_stems(rendering.layers, rendering.gain_db, rendering.pcm):
-            file.write(stem)
-    return buffer.getvalue()
+def refuse_large(audio_format: AudioFormat, frames: Frames, sounds: int) -> None:
+    """Check that so many stems fit into one file; the sizes in a WAV file have 32 bits."""
+    size = sounds * frames * np.dtype(np.int16).itemsize
+    if audio_format is AudioFormat.WAV and size > _WAV_LIMIT:
+        raise PlanError(
+            f"the {sounds} stems of a sample take {size / 2**30:.1f} GiB, a WAV file has 4 at most",
+            fix="set audio.format: flac, or plan shorter samples or fewer sounds",
+        )
 
 
 def name_stems(member: str) -> str:
@@ -184,13 +190,17 @@ def serialise_document(row: Mapping[str, Any], clips: Mapping[str, Mapping[str, 
 class ShardWriter:
     """Writes the samples of one shard, members adjacent, headers without time or owner.
 
+    Args:
+        scratch: Folder for the stems of a sample until they are in the shard.
+
     Attributes:
         sha256: Of the whole file, hex; "" until `finish`.
         stem_bytes: Of all stems so far.
     """
 
-    def __init__(self, file: BinaryIO, audio_format: AudioFormat) -> None:
+    def __init__(self, file: BinaryIO, audio_format: AudioFormat, scratch: Path) -> None:
         self._file = file
+        self._scratch = scratch
         self._format = audio_format
         self._state = hashlib.sha256()
         self._end = 0
@@ -202,10 +212,7 @@ class ShardWriter:
         audio = encode_audio(rendering.pcm, row["sample_rate"], self._format)
         member = f"{row['id']}.{self._format.value}"
         if rendering.layers:
-            stems = encode_stems(rendering, row["sample_rate"], self._format)
-            head = _header(name_stems(member), len(stems))
-            self._write(b"".join((head, stems, _padding(len(stems), _BLOCK))))
-            self.stem_bytes += len(stems)
+            self._append_stems(name_stems(member), rendering, row["sample_rate"])
         self._write(_header(member, len(audio)))
         offset = self._end
         self._write(audio)  # by itself, so that it is not copied
@@ -219,6 +226,22 @@ class ShardWriter:
             gain_db=rendering.gain_db,
             peak_db=rendering.peak_db,
         )
+
+    def _append_stems(self, name: str, rendering: Rendering, rate: int) -> None:
+        """One stem after the other, through a file without a name: their size comes first."""
+        refuse_large(self._format, len(rendering.pcm), len(rendering.layers))
+        with tempfile.TemporaryFile(dir=self._scratch) as stems:
+            form = {"format": self._format.value.upper(), "subtype": "PCM_16"}
+            with soundfile.SoundFile(stems, "w", rate, channels=1, **form) as file:
+                for stem in quantise_stems(rendering.layers, rendering.gain_db, rendering.pcm):
+                    file.write(stem)
+            size = stems.seek(0, os.SEEK_END)
+            self._write(_header(name, size))
+            stems.seek(0)
+            while block := stems.read(_COPIED):
+                self._write(block)
+        self._write(_padding(size, _BLOCK))
+        self.stem_bytes += size
 
     def finish(self) -> None:
         """Mark the end of the shard, as `tarfile` does."""
@@ -267,7 +290,7 @@ def _blank_header() -> bytes:
 def writing(path: Path, audio_format: AudioFormat) -> Iterator[ShardWriter]:
     """Write a shard atomically: it appears under `path` when the block ends without error."""
     with replacing(path) as partial, partial.open("wb") as file:
-        writer = ShardWriter(file, audio_format)
+        writer = ShardWriter(file, audio_format, path.parent)
         yield writer
         writer.finish()
 

@@ -63,20 +63,22 @@ FORMATS: Final[Mapping[str, tuple[str, str]]] = {
 """Where each format is, and what it is in a few words."""
 
 
-def find_format(name: str, allow_long: bool = False) -> ExportFormat:
+def find_format(name: str, allow_long: bool = False, root: str = "") -> ExportFormat:
     """The format of a name.
 
     Args:
         allow_long: Let `laion` write samples that its readers crop.
+        root: The folder with which the paths of `audiocraft` begin, "" for none.
     """
     if name not in FORMATS:
         raise SpecError(f"no export format {name!r}", fix=suggestion(name, FORMATS))
     module, attribute = FORMATS[name][0].split(":")
     kind: Any = getattr(import_module(module), attribute)
-    if not allow_long:
-        return kind()  # type: ignore[no-any-return]
-    if name != "laion":
-        raise SpecError(
-            f"export format {name} takes samples of any length", fix="leave out --allow-long"
-        )
-    return kind(allow_long=True)  # type: ignore[no-any-return]
+    for flag, given, own in (
+        ("--allow-long", allow_long, "laion"),
+        ("--absolute", root, "audiocraft"),
+    ):
+        if given and name != own:
+            raise SpecError(f"{flag} is for --to {own}, not for {name}", fix="leave it out")
+    options: dict[str, Any] = {"allow_long": True} if allow_long else {"root": root}
+    return kind(**options) if allow_long or root else kind()  # type: ignore[no-any-return]

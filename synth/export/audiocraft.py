@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -26,10 +28,8 @@ highest sample), `weight` (null: all alike) and `info_path` (null: nothing is in
   onset, a line for each stretch; empty for recipes without labels.
 - What `MusicDataset` asks for besides is null.
 
-Paths are relative to this folder. audiocraft opens them from where it is started, so either start
-it here or make them absolute:
-
-    sed -i "s|\\"audio/|\\"$PWD/audio/|" */data.jsonl
+audiocraft opens paths from where it is started. They are relative to this folder, so start it here;
+`segue export --absolute`, into a new folder, writes paths that hold anywhere.
 
 A caption is true of the whole sample. Set `dataset.segment_duration` to the length of the longest
 sample and `dataset.min_segment_ratio` to 1, so that none is cut, and `dataset.train.aug_p` to 0:
@@ -37,11 +37,17 @@ AudioGen's own settings mix samples, and append one caption to the other.
 """
 
 
+@dataclass(frozen=True, slots=True)
 class Audiocraft(ExportFormat):
-    """A manifest a split, the stored audio files, and a sidecar of each."""
+    """A manifest a split, the stored audio files, and a sidecar of each.
+
+    Args:
+        root: Folder with which paths in the manifest begin.
+    """
 
     name: ClassVar[str] = "audiocraft"
     version: ClassVar[int] = 1
+    root: str = ""
 
     def part(self, shard: Shard, out: Writer) -> None:
         """Audio files, sidecars and this shard's lines of the manifest."""
@@ -49,7 +55,7 @@ class Audiocraft(ExportFormat):
             for item in shard.items():
                 out.write(item.path, item.audio)
                 out.write(item.path.removesuffix(item.suffix) + ".json", json_line(_describe(item)))
-                lines.write(json_line(_list_file(item)))
+                lines.write(json_line(_list_file(item, self.root)))
 
     def finish(self, whole: Whole, out: Writer) -> None:
         """One manifest a split, in a folder of its own."""
@@ -57,11 +63,11 @@ class Audiocraft(ExportFormat):
         whole.readme(out, _HOW)
 
 
-def _list_file(item: ExportItem) -> dict[str, Any]:
+def _list_file(item: ExportItem, root: str) -> dict[str, Any]:
     """The fields of audiocraft's `AudioMeta`."""
     loudest = np.abs(decode_audio(item.audio).astype(np.int32)).max(initial=0)
     return {
-        "path": item.path,
+        "path": str(PurePath(root, item.path)),
         "duration": item.duration_s,
         "sample_rate": item.row["sample_rate"],
         "amplitude": float(loudest / PCM_SCALE),

@@ -43,6 +43,8 @@ class ExportFormat(Protocol):
     """Raised whenever the same corpus would give other bytes."""
     needs: ClassVar[str] = ""
     """What reading it takes besides, and how to get that."""
+    derived: ClassVar[tuple[str, ...]] = ()
+    """Names of the pieces that hold what is derived from samples; some corpora give nothing."""
 
     def check(self, shards: Sequence[Shard]) -> None:
         """Refuse a corpus that readers of this layout cannot take, before anything is written."""
@@ -70,6 +72,8 @@ def identify_export(made: ExportFormat, corpus: Corpus, shards: Sequence[Shard])
         "corpus_digest": str(corpus.facts["digest"]),
         "splits": list(dict.fromkeys(shard.split for shard in shards)),
     }
+    if root := getattr(made, "root", ""):
+        facts["root"] = root
     return facts | {"digest": digest(canonical_json(facts))}
 
 

@@ -38,6 +38,7 @@ class Compa(ExportFormat):
 
     name: ClassVar[str] = "compa"
     version: ClassVar[int] = 1
+    derived = ("instances",)
 
     def part(self, shard: Shard, out: Writer) -> None:
         """This shard's instances, and the audio files that they name."""

@@ -141,6 +141,7 @@ class Chat(ExportFormat):
 
     name: ClassVar[str] = "chat"
     version: ClassVar[int] = 2
+    derived = ("conversations",)
 
     def part(self, shard: Shard, out: Writer) -> None:
         """Audio files, and the conversations about this shard's samples."""
@@ -225,6 +226,7 @@ class Preference(ExportFormat):
 
     name: ClassVar[str] = "preference"
     version: ClassVar[int] = 2
+    derived = ("texts",)
 
     def part(self, shard: Shard, out: Writer) -> None:
         """Audio files, and both sides of each contrast of this shard."""
@@ -324,6 +326,7 @@ class Grpo(ExportFormat):
 
     name: ClassVar[str] = "grpo"
     version: ClassVar[int] = 1
+    derived = ("prompts",)
 
     def part(self, shard: Shard, out: Writer) -> None:
         """Audio files, and the scored prompts of this shard, each followed by its mirror."""

@@ -44,6 +44,7 @@ class MomentsFormat(ExportFormat):
 
     name: ClassVar[str] = "moments"
     version: ClassVar[int] = 1
+    derived = ("present", "absent")
 
     def part(self, shard: Shard, out: Writer) -> None:
         """Audio files, and this shard's queries."""

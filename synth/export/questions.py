@@ -41,6 +41,7 @@ class Questions(ExportFormat):
 
     name: ClassVar[str] = "questions"
     version: ClassVar[int] = 3
+    derived = ("questions",)
 
     def part(self, shard: Shard, out: Writer) -> None:
         """Audio files and this shard's questions, which are made together."""
@@ -90,6 +91,7 @@ class DifferencesFormat(ExportFormat):
 
     name: ClassVar[str] = "differences"
     version: ClassVar[int] = 1
+    derived = ("differences",)
 
     def part(self, shard: Shard, out: Writer) -> None:
         """Audio files and the differences within this shard's groups."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property, lru_cache
@@ -21,7 +21,7 @@ from typing import (
 
 import numpy as np
 from jaxtyping import Int64
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, WrapValidator
 
 from synth.audio.dsp import block_frames
 from synth.base.choice import StrictModel
@@ -229,15 +229,18 @@ SplitCounts: TypeAlias = Count | Annotated[dict[str, Count], Field(min_length=1)
 Length: TypeAlias = Annotated[Seconds, Field(gt=0, le=36_000)]
 
 
-def _check_order(limits: tuple[float, float]) -> tuple[float, float]:
+def _check_order(value: object, read: Callable[[object], Any]) -> tuple[float, float]:
+    if isinstance(value, int | float):
+        raise ValueError(f"expected least and most, as in [{value}, {value}]")
+    limits: tuple[float, float] = read(value)
     least, most = limits
     if least > most:
         raise ValueError(f"expected the least, then the most: {least:g} is above {most:g}")
     return limits
 
 
-IN_ORDER: Final = AfterValidator(_check_order)
-"""Refuses a range whose first number is the greater one."""
+IN_ORDER: Final = WrapValidator(_check_order)
+"""Refuses a range whose first number is the greater one, and a single number."""
 
 
 def all_different(what: str) -> AfterValidator:

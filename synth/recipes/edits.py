@@ -79,7 +79,8 @@ class Edits(Recipe):
             or pairs per split.
         changes: What differs between the two, each equally often: `presence`, `replace`, `level`
             and `order`.
-        choices: Edits of each scene, all of one kind and by as many dB, in one group with it.
+        choices: Edits of each scene, all of one kind and by as many dB, in one group with it;
+            fewer than `max_events`.
         max_events: Scenes have 2 to this many sounds, each number equally often; two of them may be
             heard at once.
         change_db: Smallest and largest change of a level, in whole dB, 3 to 20.
@@ -124,6 +125,11 @@ class Edits(Recipe):
                 f"recipe.edits.peak_db is {self.peak_db:g}, above audio.peak_db "
                 f"({setting.peak_db:g}): before and after would not be turned down equally",
                 fix=f"set recipe.edits.peak_db to {setting.peak_db:g} or less",
+            )
+        if self.choices >= self.max_events:
+            raise PlanError(
+                f"recipe.edits.choices: {self.max_events} sounds do not have {self.choices} edits",
+                fix=f"give {self.max_events - 1}, or set max_events to {self.choices + 1}",
             )
         check_pauses("recipe.edits.pause_s", self.pause_s[0], setting)
         if self.longest_sound(self.max_events, setting) < setting.audible:
@@ -177,8 +183,7 @@ class EditPairs(SplitGroups[Edits]):
         """A scene and its edit."""
         rng = self.rng(index)
         family = self._find_family(index)
-        fewest = min(self.settings.choices + 1, self.settings.max_events)
-        count = int(rng.integers(fewest, self.settings.max_events + 1))
+        count = int(rng.integers(self.settings.choices + 1, self.settings.max_events + 1))
         for _ in range(_DRAWS):
             drafts = self._draw(family, count, rng)
             if drafts is not None:

@@ -167,7 +167,7 @@ def run_trivial_test(
         )
         for row in track(rows, observer, "describe", "samples")
     ]
-    uses = _list_uses(rows, _read_recordings(corpus))
+    uses = _list_uses(rows, read_recordings(corpus))
     figures: list[ShortcutFigure] = []
     for kind in track(sentences.kinds, observer, "trivial", "kinds"):
         rivals = sentences.of_kind(kind)
@@ -198,7 +198,7 @@ def _list_claims(rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]
             yield sentence["text"], sentence["claim"]
 
 
-def _read_recordings(corpus: Corpus) -> dict[str, str]:
+def read_recordings(corpus: Corpus) -> dict[str, str]:
     """The recording of each clip."""
     table = pq.read_table(corpus.folder / CLIPS_FILE, columns=["id", "recording"])
     pairs = zip(*(column.to_pylist() for column in table.columns), strict=True)

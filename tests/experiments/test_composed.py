@@ -11,9 +11,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from experiments.frozen.score import OpenSet, score_set
-from pipelines.frozen.composed import list_choices, measure_baselines
+from pipelines.frozen.composed import (
+    BY_CONSTRUCTION,
+    guess_sounds,
+    list_choices,
+    score_choices,
+)
 from pipelines.frozen.description import read_records
 from pipelines.frozen.digests import digest_corpus
 from synth.base.errors import CorpusError
@@ -22,7 +29,7 @@ from synth.corpus.corpus import Corpus
 from synth.derived.edits import EditChoice
 from synth.export.items import list_shards
 from synth.scene.scene import from_text
-from synth.truth.change import find_change, list_claims
+from synth.truth.change import ChangeKind, find_change, list_claims
 from tests.kit.builds import segue_here
 from tests.kit.frozen_sets import COMPOSED, make_sets
 from train.bench.opening import Foreign, RandomModel
@@ -87,15 +94,34 @@ def test_choices_are_all_two_edits_of_one_sample_that_only_sounds_tell_apart(
             assert change.kind.is_level or about[rival].refutes(named), at
 
 
-def test_what_does_not_put_sound_and_instruction_together_is_at_chance(
+@given(seed=st.integers(0, 999), ignores=st.sampled_from(["instruction", "target"]))
+def test_what_ignores_the_instruction_or_the_target_is_at_chance(seed: int, ignores: str) -> None:
+    rng = np.random.default_rng(seed)
+    some = [
+        EditChoice(f"g{group}", ChangeKind.REMOVE, f"s{at}", (f"a{at}", f"b{at}"), ("one", "two"))
+        for at, group in enumerate(rng.integers(0, 5, 9))
+    ]
+    fits = {each.source: rng.integers(-2, 3, 2) for each in some}
+
+    def prefer(choice: EditChoice, asked: int, at: int) -> float:
+        return float(fits[choice.source][asked if ignores == "target" else at])
+
+    assert score_choices(some, prefer) == BY_CONSTRUCTION
+
+
+def test_baselines_without_the_source(
     sets: Path, corpus: Corpus, choices: list[EditChoice]
 ) -> None:
-    found = measure_baselines(corpus, choices)
-    assert [*found] == ["instruction alone", "source alone", "length", "spectrum"]
-    assert {(each.value, each.low, each.high) for each in found.values()} == {(0.5, 0.5, 0.5)}
     (built,) = read_records(sets)
-    assert built.text_only == found.pop("instruction alone")
-    assert built.baselines == found
+    assert built.text_only == BY_CONSTRUCTION
+    by_labels, by_spectrum = built.baselines.values()
+    told = np.mean([0.5 if each.kind is ChangeKind.QUIETER else 1.0 for each in choices])
+    assert by_labels.value == pytest.approx(told, abs=1e-4)
+    assert by_spectrum.value > 0.5
+    rows = corpus.samples("test").to_pylist()
+    one_group = [row | {"group": "all"} for row in rows]
+    has = np.ones((len(rows), 1), dtype=np.bool_)
+    assert not guess_sounds(corpus, one_group, has).any()
 
 
 def test_scores_are_those_of_loops_over_dot_products(sets: Path, corpus: Corpus) -> None:
@@ -139,7 +165,6 @@ def test_models_are_compared_beside_the_baselines(sets: Path, tmp_path: Path) ->
     ended = segue_here("bench", "run", "random", "--sets", sets, "--out", tmp_path, "--json")
     told = json.loads(ended.stdout.splitlines()[-1])
     page = Path(told["page"]).read_text(encoding="utf-8")
-    assert "source alone" in page
-    assert "spectrum" in page
+    assert "without the source, by spectrum" in page
     (result,) = told["results"]
-    assert result["set"]["baselines"]["length"]["value"] == 0.5
+    assert len(result["set"]["baselines"]) == 2

@@ -14,7 +14,7 @@ from typing import Annotated, Final, Self, TypeVar
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from synth.base.doors import open_regular, parse_json
+from synth.base.doors import read_json_lines
 from synth.base.errors import CorpusError, SpecError
 from synth.export.moments import ABSENT
 from train.bench.evaluate import Evaluation
@@ -27,9 +27,10 @@ from train.bench.metrics.moments import (
     moment_retrieval,
     overlap,
 )
+from train.bench.settings import QUERIES
 from train.data.split import number_keys
 
-QUERIES: Final = ".jsonl"
+ABSENT_FACT: Final = "absent sounds"
 PRIOR: Final = "prior"
 """Stands for the windows that are most frequent where a model could have learnt them."""
 _MOST_LEARNT: Final = 4096
@@ -146,6 +147,8 @@ def score_moments(
         "seed": str(seed),
         "interval": f"95 %, {RESAMPLES} bootstrap draws of whole groups",
     }
+    if all(query.relevant_windows for query in queries) and not left_out:
+        facts[ABSENT_FACT] = f"absent sounds are not scored: {beside} is missing"
     return Evaluation(metrics, facts, left_out)
 
 
@@ -176,16 +179,10 @@ def _read(path: Path, kind: type[_Line]) -> list[_Line]:
     fix = _ASKED if kind is Query else _ANSWERED
     lines: dict[str, _Line] = {}
     try:
-        with open_regular(path, fix=fix) as file:
-            for number, text in enumerate(file, start=1):
-                where = f"{path}: line {number}"
-                if text.isspace():
-                    continue
-                line = kind.model_validate(parse_json(text, where, fix=fix))
-                if lines.setdefault(line.qid, line) is not line:
-                    raise CorpusError(f"{where}: qid {line.qid} again", fix="leave one of them out")
-    except FileNotFoundError as error:
-        raise SpecError(f"{path}: no such file", fix=fix) from error
+        for where, value in read_json_lines(path, fix=fix):
+            line = kind.model_validate(value)
+            if lines.setdefault(line.qid, line) is not line:
+                raise CorpusError(f"{where}: qid {line.qid} again", fix="leave one of them out")
     except ValidationError as error:
         (first, *_) = error.errors(include_url=False)
         place = ".".join(map(str, first["loc"]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from synth.base.errors import SpecError
 
@@ -12,6 +13,9 @@ LEAST_S = 0.04
 """Shortest window and hop of localisation: a frame."""
 MOST_S = 3600.0
 """The longest."""
+
+QUERIES: Final = ".jsonl"
+"""Suffix of files of queries for moments."""
 
 
 class Task(StrEnum):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import shlex
 import sys
@@ -13,9 +14,10 @@ import typer
 
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
+from synth.base.errors import SpecError
 from synth.base.progress import Observer, show_waiting
 from synth.corpus.kinds import PathKind, expect
-from train.bench.settings import BenchSettings, Padding, Task
+from train.bench.settings import QUERIES, BenchSettings, Padding, Task
 from train.cli.show import VirtualOption, metric_table, quieten_transformers, tell_of_hub
 from train.export.files import checkpoint_tokenizer, is_checkpoint
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 _TEMPLATES = list(BenchSettings().templates)
 _LEFT_OUT: Final = "_left_out"
+_OF_MOMENTS: Final = ("model", "data", "seed", "threshold", "out", "observer")
 
 
 def eval_command(
@@ -156,19 +159,21 @@ def eval_command(
     from train.bench.verdicts import explain_metrics, verdicts
     from train.config.run import AudioMode
 
+    if is_moments := data.suffix == QUERIES:
+        _refuse_options(locals())
     quieten_transformers()
     expect(data, PathKind.CORPUS, PathKind.OTHER)
     tell_of_hub(checkpoint_tokenizer(model, tokenizer) if is_checkpoint(model) else str(model))
     # Torch takes seconds: it is loaded once the options are known to be right.
     with show_waiting("loading torch"):
         from train.bench.evaluate import assess, open_benchmark
-        from train.bench.moments import QUERIES, score_moments
+        from train.bench.moments import ABSENT_FACT, score_moments
         from train.bench.opening import open_embedder
         from train.bench.plan import add_heard_fact, heard_warning
         from train.bench.report import split_main_metrics, write_report
         from train.engine.log import LOG_FILE
 
-    if data.suffix == QUERIES:
+    if is_moments:
         found = score_moments(model, data, threshold, seed)
     else:
         embedder = open_embedder(model, device, tokenizer)
@@ -205,8 +210,9 @@ def eval_command(
     is_ours = (model / LOG_FILE).is_file() and os.access(model, os.W_OK)
     folder = out or (model / _name_folder(data, found.facts) if is_ours else None)
     files = write_report(found, folder, plot=folder == out) if folder is not None else {}
-    if warning := heard_warning(found.facts):
-        print(warning, file=sys.stderr)
+    for warning in (heard_warning(found.facts), found.facts.get(ABSENT_FACT)):
+        if warning:
+            print(warning, file=sys.stderr)
 
     def show() -> None:
         console = make_console()
@@ -229,6 +235,16 @@ def eval_command(
             console.print(f"next: {shlex.join(['segue', 'report', str(model)])}", markup=False)
 
     return CommandResult(result_json(found), show)
+
+
+def _refuse_options(given: Mapping[str, object]) -> None:
+    """Check that whatever differs from its default counts for predicted windows."""
+    for name, option in inspect.signature(eval_command).parameters.items():
+        if name not in _OF_MOMENTS and (given[name] or None) != (option.default or None):
+            raise SpecError(
+                f"--{name.replace('_', '-')} says nothing about predicted windows",
+                fix="leave it out",
+            )
 
 
 def _name_folder(data: Path, facts: Mapping[str, str]) -> str:

@@ -120,7 +120,7 @@ def measure_pace(job: RenderJob, rows: Sequence[Mapping[str, Any]]) -> RenderPac
     sizes: list[int] = []
     # It has no name, so that a kill leaves nothing.
     with tempfile.TemporaryFile(dir=job.places.manifests) as file:
-        writer = ShardWriter(file, job.audio_format)
+        writer = ShardWriter(file, job.audio_format, job.places.manifests)
         make(rows[0], writer)
         started = time.perf_counter()
         for row in rows:

@@ -98,7 +98,7 @@ PrefectOption: TypeAlias = Annotated[
     typer.Option(
         "--prefect/--no-prefect",
         help="Build as a Prefect flow, and start a server if none is configured. On by "
-        "default if PREFECT_API_URL or Prefect's active profile names a server.",
+        "default if Prefect's settings name a server.",
     ),
 ]
 CorpusArgument: TypeAlias = Annotated[

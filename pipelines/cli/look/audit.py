@@ -12,6 +12,7 @@ from rich.table import Table
 
 from pipelines.cli.common.options import corpus_completions
 from pipelines.cli.common.show import print_first, print_next, say
+from synth.base.atomic import format_count
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
@@ -230,7 +231,7 @@ def print_audit(found: Audit) -> None:
         ]
     )
     colour = "red" if found.violations else "green"
-    console.print(f"[{colour}]{len(found.violations):,} violations[/]")
+    console.print(f"[{colour}]{format_count(len(found.violations), 'violation')}[/]")
     if found.assumed:
         console.print(
             f"[yellow]judged by label and time alone: {found.assumed:,} samples[/]. Their "
@@ -272,7 +273,7 @@ def print_audio(heard: AudioAudit) -> None:
     )
     print_first([f"{each.sample}: {each.said}" for each in heard.findings])
     colour = "red" if heard.findings else "green"
-    make_console().print(f"[{colour}]{len(heard.findings):,} findings[/]")
+    make_console().print(f"[{colour}]{format_count(len(heard.findings), 'finding')}[/]")
     for level, count in heard.listeners.items():
         say(
             f"a listener who hears down to {level:g} dB below a sound's loudest 50 ms disputes "
@@ -282,14 +283,15 @@ def print_audio(heard: AudioAudit) -> None:
 
 def print_export(found: ExportAudit, told: Shortcuts | None, is_blind: bool) -> None:
     """What the audit of an export found; whether a blind test was asked for."""
-    say(f"{found.format}: {found.rows:,} lines, {found.files:,} other files")
+    files = format_count(found.files, "other file")
+    say(f"{found.format}: {format_count(found.rows, 'line')}, {files}")
     faults = [
         f"{each.file}{f':{each.line} {each.row}' if each.line else ''}: {each.why}"
         for each in found.faults
     ]
     print_first(faults, found.fault_count)
     colour = "red" if found.faults else "green"
-    make_console().print(f"[{colour}]{found.fault_count:,} violations[/]")
+    make_console().print(f"[{colour}]{format_count(found.fault_count, 'violation')}[/]")
     if told:
         print_shortcuts("by text alone", told, _MEASURES_OF_EXPORT)
     elif is_blind:

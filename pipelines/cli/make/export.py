@@ -74,6 +74,13 @@ def export_command(
             help="With `laion`: also write samples over 10 s, which LAION-CLAP's readers cut.",
         ),
     ] = False,
+    absolute: Annotated[
+        bool,
+        typer.Option(
+            "--absolute",
+            help="With `audiocraft`: write absolute paths, so that it may be started anywhere.",
+        ),
+    ] = False,
     workers: WorkersOption = None,
     *,
     observer: Observer,
@@ -102,7 +109,14 @@ def export_command(
 
     corpus = Corpus.open(path)
     summary = export_corpus(
-        corpus, to, out, tuple(split or ()), choose_worker_count(workers), observer, allow_long
+        corpus,
+        to,
+        out,
+        tuple(split or ()),
+        choose_worker_count(workers),
+        observer,
+        allow_long,
+        absolute,
     )
     return CommandResult(summary.to_json(), partial(_print, corpus, summary))
 

@@ -181,7 +181,7 @@ def test_command_names_the_line_and_fails(manifests: Path, exports: Path, tmp_pa
     bad = segue_here("audit", manifests, "--export", folder, "--blind")
     assert bad.returncode == 1
     assert "test.jsonl:2" in bad.stdout
-    assert "1 violations" in bad.stdout
+    assert "1 violation" in bad.stdout
     assert "no blind test" in bad.stdout
 
 

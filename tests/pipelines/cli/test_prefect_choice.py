@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from prefect.settings import Settings
 
 from pipelines.cli.make.build import run_build
 from pipelines.config.prefect_server import find_server
 from pipelines.config.spec import Spec
 from synth.base.errors import SegueError
 from synth.base.progress import Silent
+from tests.kit.cases import cases
 
 PROFILES = """\
 active = "night"
@@ -46,6 +48,26 @@ def test_a_server_is_configured_by_the_environment_or_the_active_profile(
     assert not find_server()
 
 
+@cases(
+    "files",
+    [
+        {},
+        {".env": "PREFECT_API_URL=http://a/api\n", "prefect.toml": '[api]\nurl = "http://b/api"'},
+        {"prefect.toml": '[api]\nurl = "http://b/api"'},
+        {"prefect.toml": "[api]", "pyproject.toml": '[tool.prefect.api]\nurl = "http://c/api"'},
+        {"pyproject.toml": "[project]"},
+    ],
+)
+def test_files_are_read_as_prefect_does(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, files: dict[str, str]
+) -> None:
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    assert find_server() == (Settings().api.url or "")
+    assert bool(find_server()) == (len("".join(files.values())) > len("[project]"))
+
+
 def test_profiles_that_name_no_server_configure_none(home: Path) -> None:
     for text in ("", "[profiles.night]", 'active = "gone"'):
         (home / "profiles.toml").write_text(text)
@@ -57,7 +79,7 @@ def test_profiles_that_cannot_be_read_are_an_error_that_names_the_file(home: Pat
     path = home / "profiles.toml"
     for data in (b"[", b"profiles = 1", b'active = "a"\nprofiles.a = 1', b"active = []", b"\xff"):
         path.write_bytes(data)
-        with pytest.raises(SegueError, match="Prefect's profiles cannot be read") as caught:
+        with pytest.raises(SegueError, match="Prefect's settings cannot be read") as caught:
             find_server()
         assert str(path) in caught.value.message
         assert "--no-prefect" in caught.value.fix

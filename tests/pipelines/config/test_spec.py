@@ -9,8 +9,9 @@ import pytest
 
 from pipelines.config.file import read_spec
 from pipelines.config.spec import Spec
-from synth.base.errors import SpecError
+from synth.base.errors import PlanError, SpecError
 from synth.truth.ear import Ear
+from tests.kit.cases import cases as table
 
 GOOD = """\
 corpus: mine
@@ -48,6 +49,7 @@ ADDED = [
 ]
 """Fourth lines of a spec, and what is told of them."""
 CHOSEN = [
+    ("recipe", "{moments: {length_s: 60}}", r"recipe.moments.length_s: .* as in \[60, 60\]"),
     ("source", "folley", "source: there is no 'folley'; did you mean 'foley'"),
     ("source", "{foley: {takez: 3}}", "source.foley has no setting 'takez'; did you mean 'takes'"),
     ("source", "{foley: {classes: [dog, dragon]}}", "source.foley.classes: no class dragon"),
@@ -89,6 +91,22 @@ def test_errors_name_line_and_key(tmp_path: Path) -> None:
         if not re.search(f"(?s){told}", str(caught.value)):
             faults.append((text, told, str(caught.value)))
     assert faults == []
+
+
+@table(
+    ("recipe", "said"),
+    [
+        ("{moments: {pause_s: 0.01}}", r"yaml:3:20: recipe.moments.pause_s: a pause"),
+        ("{moments: {sounds: 50, pause_s: 2}}", r"yaml:3:10: recipe.moments: 60 s leave no room"),
+        ("edits", r"yaml:3:1: edits need samples of one length"),
+    ],
+)
+def test_what_a_recipe_refuses_is_told_with_its_place(
+    tmp_path: Path, recipe: str, said: str
+) -> None:
+    with pytest.raises(PlanError, match=said) as caught:
+        read(tmp_path, re.sub("recipe: .*", f"recipe: {recipe}", GOOD))
+    assert caught.value.fix
 
 
 def test_what_is_no_spec_is_told_with_those_there(tmp_path: Path) -> None:

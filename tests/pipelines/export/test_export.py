@@ -222,7 +222,7 @@ def test_the_command_can_be_told_to_write_long_samples(manifests: Path, tmp_path
         observer=Silent(),
     )
     assert (tmp_path / "out" / "tiny" / "test" / "sizes.json").is_file()
-    with pytest.raises(SpecError, match="nemo takes samples of any length"):
+    with pytest.raises(SpecError, match="--allow-long is for --to laion, not for nemo"):
         export_command(
             manifests, "nemo", tmp_path / "nemo", allow_long=True, workers=0, observer=Silent()
         )

@@ -6,6 +6,8 @@ import hashlib
 import io
 import json
 import tarfile
+import tracemalloc
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,8 +19,9 @@ import soundfile
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synth.audio.render import Rendering
-from synth.base.errors import CorpusError
+from synth.audio.render import Layer, Rendering
+from synth.base.errors import CorpusError, PlanError
+from synth.base.units import to_decibels
 from synth.captions.caption import Style
 from synth.captions.contrast import Wording, contrast
 from synth.captions.narrative import DenseCaption, Resolution
@@ -31,7 +34,9 @@ from synth.corpus.shards import (
     document,
     encode_audio,
     find_span,
+    name_stems,
     read_member,
+    refuse_large,
     serialise_document,
     writing,
 )
@@ -121,6 +126,41 @@ def test_audio_is_stored_without_loss(
 
 
 @cases("audio_format", FORMATS)
+def test_stems_are_streamed(tmp_path: Path, audio_format: AudioFormat) -> None:
+    frames, count = 20_000, 100
+    noise = np.random.default_rng(0).normal(0, 0.1, (count, frames)).astype(np.float32)
+    pcm = np.rint(noise.sum(axis=0, dtype=np.float64) * 1000).astype(np.int16)
+    layers = tuple(Layer(0, audio) for audio in noise)
+    made = Rendering(pcm, to_decibels(1000 / 32768), 0.0, layers)
+    with writing(tmp_path / "s.tar", audio_format) as shard:
+        tracemalloc.start()
+        shard.append(ROWS[0], made, b"{}")
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert most < noise.nbytes / 2
+    with tarfile.open(tmp_path / "s.tar") as tar:
+        stems = tar.extractfile(name_stems(f"{ROWS[0]['id']}.{audio_format.value}"))
+        assert stems is not None
+        stored, _ = soundfile.read(io.BytesIO(stems.read()), dtype="int16")
+    assert np.array_equal(stored.reshape(count, frames).sum(axis=0), pcm)
+
+
+@cases(
+    ("audio_format", "minutes", "sounds", "fits"),
+    [
+        (AudioFormat.WAV, 5, 149, True),
+        (AudioFormat.WAV, 5, 150, False),
+        (AudioFormat.FLAC, 5, 150, True),
+    ],
+)
+def test_stems_that_no_wav_file_holds_are_refused(
+    audio_format: AudioFormat, minutes: int, sounds: int, fits: bool
+) -> None:
+    with nullcontext() if fits else pytest.raises(PlanError, match="a WAV file has 4 at most"):
+        refuse_large(audio_format, minutes * 60 * 48_000, sounds)
+
+
+@cases("audio_format", FORMATS)
 def test_members_are_adjacent_in_order_and_headers_bear_no_time_or_owner(
     tmp_path: Path, audio_format: AudioFormat
 ) -> None:
@@ -155,7 +195,7 @@ def test_members_are_adjacent_in_order_and_headers_bear_no_time_or_owner(
 )
 def test_shards_are_what_tarfile_writes(names: list[str], sizes: list[int]) -> None:
     ours, theirs = io.BytesIO(), io.BytesIO()
-    writer = ShardWriter(ours, AudioFormat.WAV)
+    writer = ShardWriter(ours, AudioFormat.WAV, Path())
     with tarfile.open(fileobj=theirs, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         for number, (name, size) in enumerate(zip(names, sizes, strict=False)):
             heard, text = rendering(number, 1 + size), bytes(size)
@@ -195,7 +235,7 @@ def test_a_shard_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError):
         fail()
     assert list(tmp_path.iterdir()) == []
-    writer = ShardWriter(io.BytesIO(), AudioFormat.FLAC)
+    writer = ShardWriter(io.BytesIO(), AudioFormat.FLAC, tmp_path)
     with pytest.raises(ValueError, match="name is too long"):
         writer.append({"id": "a" * 200, "sample_rate": RATE}, rendering(0), b"{}")
 

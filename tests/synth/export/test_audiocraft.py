@@ -9,8 +9,12 @@ import numpy as np
 import pytest
 import soundfile
 
+from pipelines.checks.exported import audit_export
+from pipelines.export import export_corpus
+from synth.base.errors import SpecError
 from synth.corpus.corpus import Corpus
 from synth.corpus.schema import read_timeline
+from synth.export.items import list_shards
 from synth.labels.lexicon import Phrase
 from tests.kit.export_corpora import Exported
 
@@ -40,6 +44,22 @@ def test_a_line_and_a_sidecar_tell_each_file(folder: Path, corpus: Corpus) -> No
             assert told["descriptions"][0] == row["caption"]
             false = {negative["text"] for negative in row["negatives"]}
             assert not {told["description"], *told["descriptions"]} & false
+
+
+def test_paths_can_be_absolute(corpus: Corpus, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    for written in (len(list_shards(corpus)), 0):
+        assert export_corpus(corpus, "audiocraft", out, absolute=True).written == written
+    for split in corpus.splits:
+        for line in (out / split / "data.jsonl").read_text(encoding="utf-8").splitlines():
+            path = Path(json.loads(line)["path"])
+            assert path.is_relative_to(out)
+            assert path.is_file()
+    assert not audit_export(corpus.folder, out).faults
+    for name, absolute, said in (("audiocraft", False, "another export"), ("hf", True, "leave")):
+        with pytest.raises(SpecError) as caught:
+            export_corpus(corpus, name, out, absolute=absolute)
+        assert said in f"{caught.value.message} {caught.value.fix}"
 
 
 def test_each_stretch_in_which_a_sound_is_heard_is_a_prompt(folder: Path, corpus: Corpus) -> None:

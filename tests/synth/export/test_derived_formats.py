@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import runpy
 from collections import Counter
+from contextlib import AbstractContextManager, nullcontext
 from math import comb
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,38 @@ import pytest
 import soundfile
 
 from pipelines.export import export_corpus
+from synth.base.errors import CorpusError
 from synth.corpus.corpus import Corpus
 from synth.derived.questions import Subject
 from synth.export.items import list_shards
 from synth.scene.claim import claim_from_text
 from tests.kit.cases import cases
+from tests.kit.corpora import manifests
 from tests.kit.export_corpora import Exported
+
+NO_ROWS = pytest.raises(CorpusError, match="of recipe negation, gives no rows of")
+
+
+@cases(
+    ("name", "expected"),
+    [
+        ("chat", nullcontext()),
+        *((name, NO_ROWS) for name in ("grpo", "questions", "differences")),
+    ],
+)
+def test_an_export_without_rows_is_refused(
+    tmp_path_factory: pytest.TempPathFactory,
+    tmp_path: Path,
+    name: str,
+    expected: AbstractContextManager[Any],
+) -> None:
+    spec = {
+        **{"corpus": "bare", "seed": 7, "source": {"jam": {"tracks": 8}}, "splits": {"test": 1.0}},
+        **{"recipe": {"negation": {}}, "audio": {"sample_rate": 8000, "length": "exact 1 s"}},
+    }
+    with expected:
+        export_corpus(Corpus.open(manifests(spec, tmp_path_factory)), name, tmp_path / name)
+
 
 # Questions and differences
 

@@ -149,6 +149,8 @@ def test_no_pair_has_two_sounds_that_one_noun_could_mean() -> None:
         (Edits(), setting(peak_db=-3.0), "not be turned down equally"),
         (Edits(pause_s=(0.01, 0.02)), setting(), "not be heard"),
         (Edits(max_event_s=0.05), setting(), "leave no room"),
+        (Edits(choices=3), setting(), "recipe.edits.choices: 3 sounds"),
+        (Edits(choices=2, max_events=2), setting(), "recipe.edits.choices: 2 sounds"),
     ],
 )
 def test_a_setting_that_breaks_the_promise_is_refused(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from synth.base.doors import MAX_LINE
 from synth.base.errors import SegueError
 from tests.kit.builds import segue_here
 from tests.kit.cases import cases
@@ -190,10 +192,25 @@ def test_absent_sounds_count_only_where_they_were_asked_for(queries: Path, tmp_p
 
 
 @cases(
+    ("options", "said"),
+    [
+        (["--task", "bat"], "error: --task says nothing about predicted windows"),
+        (["--split", "train"], "error: --split says nothing about predicted windows"),
+        (["--seed", "1"], "test_absent.jsonl is missing"),
+    ],
+)
+def test_what_does_not_count_is_told(queries: Path, options: list[str], said: str) -> None:
+    (queries.parent / "test_absent.jsonl").unlink(missing_ok=True)
+    ended = segue_here("eval", "prior", queries, *options)
+    assert said in ended.stderr
+
+
+@cases(
     ("text", "message"),
     [
-        ("[]", "line 1: Input should be a valid dictionary"),
+        ("[]", "line 1: expected an object"),
         ("{", "line 1.* is not JSON"),
+        ("", "line 1: is longer than 67.11 MB"),
         ('{"qid": 0}', "line 1: pred_relevant_windows: Field required"),
         ('{"qid": 0, "pred_relevant_windows": [[1, 2]]}', "pred_relevant_windows.0.2"),
         ('{"qid": 0, "pred_relevant_windows": [[1, 2, NaN]]}', "line 1"),
@@ -208,6 +225,8 @@ def test_faulty_predictions_are_named(
 ) -> None:
     path = tmp_path / "faulty.jsonl"
     path.write_text(text, encoding="utf-8")
+    if not text:
+        os.truncate(path, MAX_LINE + 1)
     with pytest.raises(SegueError, match=message) as caught:
         score_moments(path, queries)
     assert caught.value.fix
