@@ -49,7 +49,7 @@ def pay_best_guess(rows: Sequence[Mapping[str, Any]]) -> float:
 def blur(subject: Subject) -> Subject:
     """The same sample with outer labels."""
     heard = subject.heard
-    places = tuple(replace(place, activity=None) for place in heard.placements)
+    places = tuple(place._replace(activity=None) for place in heard.placements)
     return replace(subject, heard=replace(heard, placements=places))
 
 

@@ -12,7 +12,7 @@ import pickle
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self, cast
@@ -26,6 +26,7 @@ from pipelines.config.spec import AudioSpec
 from pipelines.engines.engine import Engine, run_in_order
 from synth.base.atomic import PARTIAL_SUFFIX, translate_disk_errors
 from synth.base.errors import CorpusError, LeftOutError, PlanError
+from synth.base.units import Frames
 from synth.captions.narrative import dense_captions
 from synth.corpus.schema import PLAN, Sample, plan_text, to_table
 from synth.corpus.shards import refuse_large
@@ -128,10 +129,15 @@ class Drafter:
             number += len(samples)
         return DraftedRows.of(run.split, groups, left_out)
 
+    @cached_property
+    def _length(self) -> tuple[Frames | None, Frames]:
+        """Of every sample exactly, None for any, and at least."""
+        return self.audio.exact_frames, self.audio.least_frames
+
     def _sample(self, draft: Draft, split: str, group: int) -> Sample:
         heard = self.listener.locate(draft.heard or self.listener.hear(draft.scene))
         heard = delay(heard, draft.lead)
-        frames, exact = draft.lead + duration(draft.scene), self.audio.exact_frames
+        frames, (exact, least) = draft.lead + duration(draft.scene), self._length
         if exact is not None and frames > exact:
             rate = self.audio.sample_rate
             raise PlanError(
@@ -139,7 +145,7 @@ class Drafter:
                 f"audio.length is exactly {exact / rate:g} s",
                 fix="raise audio.length, or lower the recipe's max_event_s",
             )
-        frames = max(frames, draft.frames, self.audio.least_frames)
+        frames = max(frames, draft.frames, least)
         if self.audio.stems:
             refuse_large(self.audio.format, frames, len(events(draft.scene)))
         envelopes = self.listener.envelopes

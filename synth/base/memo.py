@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import TypeVar
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 
-def remember(values: dict[K, V], key: K, value: V, most: int) -> V:
+def remember(values: OrderedDict[K, V], key: K, value: V, most: int) -> V:
     """Keep a value, in the place of the oldest where there are `most`."""
     if len(values) >= most:
-        values.pop(next(iter(values)), None)
+        values.popitem(last=False)
     values[key] = value
     return value

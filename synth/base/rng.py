@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     import numpy as np
@@ -59,9 +60,26 @@ class Randomness:
         """The generator of item `index` of `operation`."""
         import numpy as np
 
-        counter = np.array([0, 0, int(digest(operation)[:16], 16), index], dtype=np.uint64)
-        key = np.array([self.seed, 0], dtype=np.uint64)
-        return np.random.Generator(np.random.Philox(key=key, counter=counter))
+        counter = np.array([0, 0, _number(operation), index], dtype=np.uint64)
+        return np.random.Generator(np.random.Philox(_find_key(self.seed), counter=counter))
+
+
+@lru_cache(maxsize=64)
+def _number(operation: str) -> int:
+    return int(digest(operation)[:16], 16)
+
+
+@cache
+def _find_key(seed: int) -> Any:  # numpy takes what its types refuse
+    """The seed as Philox's key; without one, Philox asks the system for entropy, which is slow."""
+    import numpy as np
+    from numpy.random.bit_generator import ISeedSequence
+
+    class Key(ISeedSequence):
+        def generate_state(self, n_words: int, dtype: object = np.uint32) -> np.ndarray:
+            return np.array([seed, 0], dtype=np.uint64)
+
+    return Key()
 
 
 def pick(options: Sequence[T], rng: np.random.Generator) -> T:

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import reduce
+from functools import lru_cache, reduce
 from itertools import chain
 from operator import itemgetter
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -335,7 +335,6 @@ def _list_sounds(
 def _list_segments(
     clauses: Sequence[str], sounds: Sequence[Stretches], silent: Stretches, audible: Frames
 ) -> Iterator[DenseCaption]:
-    first_words = Narrator(Style.NATURAL, itemgetter(0))
     changes: dict[Frames, int] = {}  # a bit for each that begins or ends then; silence comes last
     for number, stretches in enumerate((*sounds, silent)):
         for moment in chain.from_iterable(stretches):
@@ -344,10 +343,15 @@ def _list_segments(
     for moment in sorted(changes):
         if now and moment - since >= audible:
             named = [clause for number, clause in enumerate(clauses) if now >> number & 1]
-            text = first_words.join(named) if named else SILENCE
+            text = _join_first(tuple(named)) if named else SILENCE
             yield DenseCaption(Resolution.SCENE, since, moment, text)
         now ^= changes[moment]
         since = moment
+
+
+@lru_cache(maxsize=1024)
+def _join_first(words: tuple[str, ...]) -> str:
+    return Narrator(Style.NATURAL, itemgetter(0)).join(words)
 
 
 def _invert(stretches: Stretches, frames: Frames) -> Stretches:

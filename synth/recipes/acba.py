@@ -10,6 +10,7 @@ form that its place in the sentence asks for, and one that has none is not used.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -333,8 +334,8 @@ class ClipPairs(SplitGroups[Acba]):
         return proven
 
     @cached_property
-    def _known(self) -> dict[frozenset[Event], bool]:
-        return {}
+    def _known(self) -> OrderedDict[frozenset[Event], bool]:
+        return OrderedDict()
 
     def _can_meet(self, one: Saying, other: Saying) -> bool:
         """Whether neither can name the other's sound: labels by the lexicon, captions by words."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial, reduce
 from itertools import pairwise
@@ -20,11 +20,11 @@ from synth.captions.caption import Caption, Style
 from synth.captions.contrast import CaptionSet
 from synth.captions.measuring import say_measures
 from synth.captions.narrative import Narrator
-from synth.recipes.base import Draft, Setting, retake
+from synth.recipes.base import Draft, Setting
 from synth.scene.activity import measure
 from synth.scene.claim import Claim, Count, Measured
 from synth.scene.edit import EditKind, EditSelection, Outline, rename_labels
-from synth.scene.scene import Concat, Event, Overlay, Scene, labels, operands
+from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, labels, operands
 from synth.scene.timeline import Timeline, duration, make_sequence
 from synth.truth.ear import BLOCK_S
 from synth.truth.listener import Listener
@@ -68,15 +68,10 @@ class Composer:
         self, statement: Scene, sounds: Mapping[str, Event], rng: np.random.Generator
     ) -> Scene:
         """The scene that a statement describes; a shorter part lies at random in a longer one."""
-        match statement:
-            case Event(label):
-                return sounds[label]
-            case Concat():
-                return self.join([self.compose(p, sounds, rng) for p in operands(statement)], rng)
-            case Overlay():
-                return self._mix([self.compose(p, sounds, rng) for p in operands(statement)], rng)
-            case _:
-                assert_never(statement)
+        if isinstance(statement, Event):
+            return sounds[statement.label]
+        parts = [self.compose(part, sounds, rng) for part in operands(statement)]
+        return self.join(parts, rng) if isinstance(statement, Concat) else self._mix(parts, rng)
 
     def join(
         self,
@@ -152,12 +147,16 @@ def amplify(scene: Scene, gain_db: Decibels) -> Scene:
     if isinstance(scene, Event):
         return amplify_sound(scene, gain_db)
     first, second = amplify(scene.first, gain_db), amplify(scene.second, gain_db)
-    return replace(scene, first=first, second=second)
+    if isinstance(scene, Concat):
+        return Concat(first, second, scene.crossfade)
+    return Overlay(first, second, scene.offset)
 
 
 def amplify_sound(sound: Event, gain_db: Decibels) -> Event:
     """The sound, raised by `gain_db`, to 0.01 dB."""
-    return retake(sound, gain_db=round(sound.heard.gain_db + gain_db, 2))
+    part = sound.heard
+    raised = Excerpt(part.clip, part.start, part.frames, round(part.gain_db + gain_db, 2))
+    return Event(sound.label, raised)
 
 
 def make_teller(style: Style, rate: int, rng: np.random.Generator) -> Tell:

@@ -49,7 +49,7 @@ def find_outlines(powers: Rows, lengths: Numbers) -> Outlines:
         powers: Of each block of each scene, 0 after its end.
         lengths: Of the scenes, in blocks.
     """
-    at = np.arange(powers.shape[1])
+    at = np.arange(powers.shape[1], dtype=np.int32)
     loudest = powers.max(axis=1)
     active = powers >= loudest[:, np.newaxis] * 10 ** (-_ACTIVE_DB / 10)
     last = np.maximum.accumulate(np.where(active, at, -1), axis=1)[:, :-1]
@@ -121,7 +121,7 @@ def _draw_lead(room: Frames, rate: int, rng: np.random.Generator) -> Frames:
 
 def _amplify_heard(heard: Timeline, gain_db: Decibels) -> Timeline:
     placements = (
-        replace(place, activity=place.activity and place.activity.amplify(gain_db))
+        place._replace(activity=place.activity and place.activity.amplify(gain_db))
         for place in heard.placements
     )
     return replace(heard, placements=tuple(placements))

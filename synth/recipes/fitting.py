@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache, partial
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain, islice
 from typing import Final
 
@@ -39,7 +39,6 @@ _EVEN_TRIES: Final = 12
 _DRAWS: Final = 40
 _PROVEN: Final = 4
 """So many are proven of those that are drawn of two sounds, the most alike first."""
-_STRIPS: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,9 +232,11 @@ class Fitting:
 
     def _proves(self, pair: FittedPair) -> bool:
         """Whether two parts are heard in either order, and others together and in none."""
-        orders = Concat(pair.first, pair.second), Concat(pair.second, pair.first)
-        rows = (replace(order, crossfade=pair.crossfade) for order in orders)
-        if not all(is_proven(row, self.listener, self.setting) for row in rows):
+        orders = [
+            Concat(*sounds, pair.crossfade)
+            for sounds in ((pair.first, pair.second), (pair.second, pair.first))
+        ]
+        if not all(is_proven(order, self.listener, self.setting) for order in orders):
             return False
         hearing = Hearing(self.listener.hear(pair.overlay), self.setting.tolerance)
         return hearing.proves(statement(pair.overlay)) and all(
@@ -244,7 +245,7 @@ class Fitting:
 
     @cached_property
     def _strip(self) -> Callable[[Event], Strip]:
-        return lru_cache(_STRIPS)(partial(Strip.of, listener=self.listener))
+        return Strip.maker(self.listener)
 
     def _draw_even(self, strips: Sequence[Strip], rng: np.random.Generator) -> Iterator[FittedPair]:
         """Parts of two sounds at once, and of those in a row the most alike; unproven."""

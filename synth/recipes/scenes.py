@@ -400,7 +400,7 @@ class SceneGroups(SplitGroups[Scenes]):
         elif self._is_even:
             share = float(rng.uniform(_LEAST_KEPT, 1))
             frames = share * max(sound.heard.frames for sound in sounds.values())
-            strips = {label: Strip.of(sound, self.listener) for label, sound in sounds.items()}
+            strips = {label: self._strip(sound) for label, sound in sounds.items()}
             place = partial(self._compose_evenly, strips, frames, placed, rng=rng)
             edits = recompositions(base)
         else:
@@ -426,6 +426,10 @@ class SceneGroups(SplitGroups[Scenes]):
             if len(placed) >= self.settings.variants:
                 return self._caption(placed[: self.settings.variants], rng)
         return None
+
+    @cached_property
+    def _strip(self) -> Callable[[Event], Strip]:
+        return Strip.maker(self.listener)
 
     @property
     def _is_even(self) -> bool:
@@ -511,10 +515,12 @@ class SceneGroups(SplitGroups[Scenes]):
             if strips[label].extent > _SHORTEST_S / BLOCK_S
         }
         sounds = {label: strips[label].sound for label in named}
-        scenes = []
         fits = [np.full(count, True), *(cut.lengths > 0 for cut in cuts.values())]
-        for row in np.flatnonzero(np.all(fits, axis=0)).tolist():
-            parts = sounds | {label: cut.take(row) for label, cut in cuts.items()}
+        rows = np.flatnonzero(np.all(fits, axis=0)).tolist()
+        taken = {label: cut.take_all(rows) for label, cut in cuts.items()}
+        scenes = []
+        for at in range(len(rows)):
+            parts = sounds | {label: own[at] for label, own in taken.items()}
             scenes.append(self.composer.compose(statement, parts, rng))
         longest = self.setting.max_frames
         return [scene for scene in scenes if longest is None or duration(scene) <= longest]

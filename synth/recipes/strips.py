@@ -5,9 +5,9 @@ No part is heard here: what is heard of whole sounds tells which parts are worth
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -22,6 +22,7 @@ from synth.truth.relations import LEAST_COMPANY, LEAST_REMAINDER, MOST_FADED, To
 
 _FILLED: Final = 0.85
 """Share of its length that a part is heard for, from its begin, at least."""
+_KEPT: Final = 4096
 _TOGETHER: Final = 16
 _IN_A_ROW: Final = 48
 _LEAST_KEPT: Final = 0.5
@@ -62,6 +63,11 @@ class Strip:
         power = to_gain(excerpt.gain_db) ** 2
         least = envelope.loudest * power * to_gain(ROUNDED_DB - listener.ear.leave_db) ** 2
         return cls(sound, listener, np.diff(energies) * power / block, least[:, np.newaxis])
+
+    @staticmethod
+    def maker(listener: Listener) -> Callable[[Event], Strip]:
+        """What makes the strips of sounds, and keeps them: whole clips are asked for often."""
+        return lru_cache(_KEPT)(partial(Strip.of, listener=listener))
 
     @cached_property
     def clear(self) -> Bool[np.ndarray, " blocks"]:
@@ -116,10 +122,11 @@ class Cuts:
         self, powers: Float[np.ndarray, "*weightings blocks"], width: int, onsets: Numbers
     ) -> Float[np.ndarray, "*weightings rows width"]:
         """The sound's powers in rows in which the parts begin there, 0 elsewhere."""
-        at = np.arange(width) - onsets[:, np.newaxis]
-        inside = (at >= 0) & (at < self.lengths[:, np.newaxis])
-        blocks = np.minimum(self.starts[:, np.newaxis] + at, powers.shape[-1] - 1)
-        return np.asarray(powers[..., blocks] * inside)
+        laid = np.zeros((*powers.shape[:-1], len(onsets), width))
+        parts = zip(self.starts.tolist(), self.lengths.tolist(), onsets.tolist(), strict=True)
+        for row, (start, length, onset) in enumerate(parts):
+            laid[..., row, onset : onset + length] = powers[..., start : start + length]
+        return laid
 
     def count_clear(self) -> Numbers:
         """How many blocks of each everybody hears."""
@@ -132,11 +139,20 @@ class Cuts:
 
     def take(self, row: int) -> Event:
         """One of them."""
-        excerpt, block = self.strip.sound.heard, BLOCK_S * self.strip.listener.rate
-        start = round(self.starts[row] * block)
-        frames = min(round(self.lengths[row] * block), excerpt.frames - start)
-        part = Excerpt(excerpt.clip, excerpt.start + start, frames, excerpt.gain_db)
-        return Event(self.strip.sound.label, part)
+        return self.take_all([row])[0]
+
+    def take_all(self, rows: Sequence[int]) -> list[Event]:
+        """Some of them as sounds."""
+        sound, block = self.strip.sound, BLOCK_S * self.strip.listener.rate
+        whole, parts = sound.heard, []
+        for start, length in zip(
+            self.starts[rows].tolist(), self.lengths[rows].tolist(), strict=True
+        ):
+            first = round(start * block)
+            frames = min(round(length * block), whole.frames - first)
+            part = Excerpt(whole.clip, whole.start + first, frames, whole.gain_db)
+            parts.append(Event(sound.label, part))
+        return parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +222,8 @@ def draw_together(
         & ((clear[0] & clear[1]).sum(axis=1) >= LEAST_COMPANY * faint.sum(axis=2).min(axis=0))
     )
     offsets = np.rint((onsets[1] - onsets[0]) * block).astype(int)
-    return _pick(fits, first, second, offsets, 0.0 * lengths, powers[0].sum(axis=0), lengths)
+    composed = offsets, 0.0 * lengths, powers[0].sum(axis=0), lengths
+    return CutPairs(first.pick(fits), second.pick(fits), *(values[fits] for values in composed))
 
 
 def draw_in_a_row(
@@ -238,14 +255,16 @@ def draw_in_a_row(
     lengths = seams + second.lengths
     gains_db = np.round(rng.uniform(-_LOUDER_DB, _LOUDER_DB, _IN_A_ROW), 2)
     width = int(lengths.max())
+    is_short = lengths * block <= (most or np.inf)
+    fits = np.flatnonzero((first.lengths > 0) & (second.lengths > 0) & is_short)
+    first, second = first.pick(fits), second.pick(fits)
+    seams, joins, gains_db = seams[fits], joins[fits], gains_db[fits]
     past = (np.arange(width) + 0.5 - seams[:, np.newaxis]) * block
     past = np.clip(past / np.maximum(joins, 1)[:, np.newaxis], 0, 1)
     powers = first.lay(first.strip.powers[0], width, 0 * seams) * listener.fade.rise(1 - past) ** 2
     gains = 10 ** (gains_db[:, np.newaxis] / 10) * listener.fade.rise(past) ** 2
     powers += second.lay(second.strip.powers[0], width, seams) * gains
-    is_short = lengths * block <= (most or np.inf)
-    fits = np.flatnonzero((first.lengths > 0) & (second.lengths > 0) & is_short)
-    return _pick(fits, first, second, joins, gains_db, powers, lengths)
+    return CutPairs(first, second, joins, gains_db, powers, lengths[fits])
 
 
 def _find_clear(
@@ -259,9 +278,3 @@ def _find_clear(
     beside[..., 1:] = clear[..., :-1]
     beside[..., :-1] |= clear[..., 1:]
     return np.asarray(clear & beside)
-
-
-def _pick(
-    rows: Int[np.ndarray, " picked"], first: Cuts, second: Cuts, *values: np.ndarray
-) -> CutPairs:
-    return CutPairs(first.pick(rows), second.pick(rows), *(value[rows] for value in values))

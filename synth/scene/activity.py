@@ -212,9 +212,9 @@ class Activity:
     def to_json(self) -> dict[str, Any]:
         """As JSON values; `from_json` is its inverse."""
         return {
-            "clear": [stretch._asdict() for stretch in self.clear],
-            "faint": [stretch._asdict() for stretch in self.faint],
-            "likely": [stretch._asdict() for stretch in self.likely],
+            "clear": _write_stretches(self.clear),
+            "faint": _write_stretches(self.faint),
+            "likely": _write_stretches(self.likely),
             "onsets": _UNKNOWN if self.onsets is None else self.onsets,
             "acoustics": [self.acoustics.to_json()] if self.acoustics else [],
         }
@@ -235,6 +235,10 @@ class Activity:
         raise SceneError(
             f"not an activity: {value!r:.200}", fix='expected an object with "clear" and "faint"'
         )
+
+
+def _write_stretches(stretches: Stretches) -> list[dict[str, Frames]]:
+    return [{"onset": onset, "offset": offset} for onset, offset in stretches]
 
 
 def _read_stretches(values: Sequence[Any]) -> Stretches:

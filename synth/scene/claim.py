@@ -148,6 +148,8 @@ Claim: TypeAlias = Scene | And | Not | Only | Count | Measured
 
 def claim_to_text(claim: Claim) -> str:
     """The claim as JSON with sorted keys and no spaces: equal claims give equal text."""
+    if isinstance(claim, Event | Concat | Overlay):
+        return to_text(claim)
     match claim:
         case And(first, second):
             return f'{{"and":[{claim_to_text(first)},{claim_to_text(second)}]}}'
@@ -160,8 +162,6 @@ def claim_to_text(claim: Claim) -> str:
         case Measured(quantity, of, value):
             events = ",".join(map(to_text, of))
             return f'{{"measure":"{quantity.value}","of":[{events}],"value":{value}}}'
-        case Event() | Concat() | Overlay():
-            return to_text(claim)
         case _:
             assert_never(claim)
 

@@ -129,15 +129,9 @@ def operands(scene: Concat | Overlay) -> tuple[Scene, ...]:
 
 def statement(scene: Scene) -> Scene:
     """The scene over labels alone: no excerpts, crossfades or offsets."""
-    match scene:
-        case Event(label):
-            return Event(label)
-        case Concat(first, second):
-            return Concat(statement(first), statement(second))
-        case Overlay(first, second):
-            return Overlay(statement(first), statement(second))
-        case _:
-            assert_never(scene)
+    if isinstance(scene, Event):
+        return Event(scene.label)
+    return type(scene)(statement(scene.first), statement(scene.second))
 
 
 def to_text(scene: Scene) -> str:

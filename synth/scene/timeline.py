@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import reduce
 from itertools import pairwise
-from typing import Final, NamedTuple, assert_never
+from typing import Final, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -38,8 +38,7 @@ class Fade(StrEnum):
         return np.asarray(np.sin(progress * progress.dtype.type(np.pi / 2)))
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(NamedTuple):
     """One event in time: it lasts from `onset` (included) to `offset` (excluded), in frames.
 
     Args:
@@ -123,7 +122,7 @@ def timeline(
                 fix="the manifest is damaged: build again",
             )
         placements = [
-            replace(place, activity=activity)
+            place._replace(activity=activity)
             for place, activity in zip(placements, activities, strict=True)
         ]
     return Timeline(tuple(placements), frames, tuple(joins))
@@ -134,8 +133,7 @@ def delay(placed: Timeline, frames: Frames) -> Timeline:
     if not frames:
         return placed
     placements = (
-        replace(
-            place,
+        place._replace(
             onset=place.onset + frames,
             offset=place.offset + frames,
             activity=place.activity and place.activity.shift(frames),
@@ -151,15 +149,12 @@ def duration(scene: Scene) -> Frames:
 
     A concatenation lasts d1 + d2 - crossfade; an overlay spans the hull of its parts.
     """
-    match scene:
-        case Event():
-            return scene.heard.frames
-        case Concat(first, second):
-            return _joined_length(scene, duration(first), duration(second))
-        case Overlay(first, second, offset):
-            return _spanned_length(offset, duration(first), duration(second))
-        case _:
-            assert_never(scene)
+    if isinstance(scene, Event):
+        return scene.heard.frames
+    first, second = duration(scene.first), duration(scene.second)
+    if isinstance(scene, Concat):
+        return _joined_length(scene, first, second)
+    return _spanned_length(scene.offset, first, second)
 
 
 def _joined_length(scene: Concat, left: Frames, right: Frames) -> Frames:
@@ -178,24 +173,20 @@ def _spanned_length(offset: Frames, first: Frames, second: Frames) -> Frames:
 def _place(scene: Scene, onset: Frames, placements: list[Placement], joins: list[Join]) -> Frames:
     """Place a scene's events from an onset. Returns the scene's length."""
     start = len(placements)
-    match scene:
-        case Event(label):
-            excerpt = scene.heard
-            placements.append(Placement(label, onset, onset + excerpt.frames, excerpt, start))
-            return excerpt.frames
-        case Concat(first, second, crossfade):
-            left = _place(first, onset, placements, joins)
-            middle = len(placements)
-            seam = onset + left - crossfade
-            right = _place(second, seam, placements, joins)
-            joins.append(Join(start, middle, len(placements), seam, crossfade))
-            return _joined_length(scene, left, right)
-        case Overlay(first, second, offset):
-            one = _place(first, onset + max(0, -offset), placements, joins)
-            other = _place(second, onset + max(0, offset), placements, joins)
-            return _spanned_length(offset, one, other)
-        case _:
-            assert_never(scene)
+    if isinstance(scene, Event):
+        excerpt = scene.heard
+        placements.append(Placement(scene.label, onset, onset + excerpt.frames, excerpt, start))
+        return excerpt.frames
+    if isinstance(scene, Concat):
+        left = _place(scene.first, onset, placements, joins)
+        middle, seam = len(placements), onset + left - scene.crossfade
+        right = _place(scene.second, seam, placements, joins)
+        joins.append(Join(start, middle, len(placements), seam, scene.crossfade))
+        return _joined_length(scene, left, right)
+    offset = scene.offset
+    one = _place(scene.first, onset + max(0, -offset), placements, joins)
+    other = _place(scene.second, onset + max(0, offset), placements, joins)
+    return _spanned_length(offset, one, other)
 
 
 # Arrangements: sounds by the frame in which each begins, and the scene that plays them so.

@@ -35,41 +35,38 @@ class ExcerptBlocks:
     block: float
     ramp: float
 
-    @cached_property
-    def _count(self) -> int:
-        """How many blocks of the scene it lies in."""
-        return math.ceil((self.phase + self.frames) / self.block)
-
-    @cached_property
-    def _first(self) -> int | None:
-        """The block of the clip in which it begins, if blocks of both coincide."""
-        clip = self.envelope
+    def _find_blocks(self) -> tuple[int | None, int]:
+        """The block of the clip in which it begins, if blocks of both coincide; how many it has."""
+        clip, count = self.envelope, math.ceil((self.phase + self.frames) / self.block)
         at = (self.start - self.phase) / clip.block
         first = round(at)
         if (
             self.block == clip.block
             and abs(at - first) <= BRUSHED
             and self.phase < (1 - BRUSHED) * self.block
-            and first + self._count <= len(clip.shares)
+            and first + count <= len(clip.levels_db)
         ):
-            return first
-        return None
+            return first, count
+        return None, count
 
-    @property
-    def _edges(self) -> Float[np.ndarray, " edges"]:
-        """The edges of the blocks in the clip, within the excerpt."""
-        edges = np.arange(self._count + 1) * self.block + (self.start - self.phase)
+    def _find_edges(self, count: int) -> Float[np.ndarray, " edges"]:
+        """The edges of so many blocks in the clip, within the excerpt."""
+        edges = np.arange(count + 1) * self.block + (self.start - self.phase)
         edges[0], edges[-1] = self.start, self.start + self.frames
         return edges
 
     def find_powers(self, *, weighted: bool) -> LevelBlocks:
         """Mean square of each block, of which a part only may be the excerpt's."""
-        clip, first, last = self.envelope, self._first, self._count - 1
+        clip, (first, count) = self.envelope, self._find_blocks()
         if first is None:
-            return np.diff(clip.energy(self._edges, weighted=weighted)) / self.block
-        powers: LevelBlocks = clip.powers[int(weighted), first : first + last + 1].copy()
-        powers[last] *= (self.phase + self.frames) / self.block - last
-        powers[0] *= 1 - self.phase / self.block if last else self.frames / self.block
+            edges = self._find_edges(count)
+            return np.asarray(np.diff(clip.energy(edges, weighted=weighted)) / self.block)
+        powers: LevelBlocks = clip.powers[int(weighted), first : first + count].copy()
+        share = (self.phase + self.frames) / self.block - (count - 1)
+        if share != 1:
+            powers[-1] *= share
+        if self.phase or count == 1:
+            powers[0] *= 1 - self.phase / self.block if count > 1 else self.frames / self.block
         return powers
 
     @cached_property
@@ -87,10 +84,10 @@ class ExcerptBlocks:
         Third comes the louder one that the excerpt does not cut: what is cut may be silent, and
         hides nothing. The rest of a block at a clip's end counts for as much of one as it is.
         """
-        clip, begin = self.envelope, self._first
+        clip, (begin, count) = self.envelope, self._find_blocks()
         if begin is not None:
-            return self._weaken(begin, begin + self._count)
-        edges = self._edges / clip.block
+            return self._weaken(begin, begin + count)
+        edges = self._find_edges(count) / clip.block
         first = np.floor(edges[:-1] + BRUSHED)
         final = np.maximum(np.ceil(edges[1:] - BRUSHED) - 1, first)
         numbers = np.minimum(np.array((first, final)), len(clip.shares) - 1).astype(np.intp)

@@ -167,7 +167,7 @@ def annotate(timeline: Timeline, tags: Mapping[str, Iterable[str]]) -> Timeline:
             placement bears as its label already is not added.
     """
     added = (
-        replace(place, label=name)
+        place._replace(label=name)
         for place in timeline.placements
         for name in dict.fromkeys(tags.get(place.excerpt.clip, ()))
         if name != place.label

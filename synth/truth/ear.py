@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import accumulate, chain, product
+from itertools import accumulate, chain
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -259,21 +259,16 @@ class Ear:
     blip_s: Seconds = 0.1
     masked_db: Decibels = 15.0
 
-    def find_clear(
-        self, powers: Powers, loudest: Loudest, length: float, audible: Marks | None = None
-    ) -> list[list[Run]]:
+    def find_clear(self, powers: Powers, loudest: Loudest, length: float) -> list[list[Run]]:
         """The runs of blocks that everybody hears of each sound.
 
         Args:
             powers: Mean square of each block.
             loudest: That of the loudest one of each sound, with which they are compared.
             length: Of all blocks together; the last one may lack a part of a block.
-            audible: Which blocks can be heard beside the rest, all by default.
         """
         leaves = np.maximum(loudest * to_gain(ROUNDED_DB - self.leave_db) ** 2, SILENCE)
         stays = powers >= leaves[:, np.newaxis]
-        if audible is not None:
-            stays &= audible
         begins = None
         if self.clear_db < self.leave_db:
             begins = powers >= (loudest * to_gain(ROUNDED_DB - self.clear_db) ** 2)[:, np.newaxis]
@@ -320,10 +315,12 @@ class Ear:
         """
         first, *others = runs
         for other in others:
-            shared = (
-                (max(a, start), min(b, end)) for (a, b), (start, end) in product(first, other)
-            )
-            first = [run for run in shared if run[0] < run[1]]
+            first = [
+                (max(a, start), min(b, end))
+                for a, b in first
+                for start, end in other
+                if a < end and start < b
+            ]
         return [run for run in first if self.is_lasting(min(run[1], length) - run[0])]
 
     def join_faint(self, runs: Sequence[list[Run]]) -> list[Run]:

@@ -126,7 +126,7 @@ class Crop:
                 continue
             cut = measure(part.heard.faint) < measure(place.heard.faint)
             if cut and (place.label in indivisible or _is_little(part, place, tolerance)):
-                part = replace(part, activity=Activity((), part.heard.faint))
+                part = part._replace(activity=Activity((), part.heard.faint))
             places.append(part)
         sure = dict.fromkeys(place.excerpt.clip for place in places if place.heard.clear)
         heard = replace(timeline, placements=tuple(places), frames=frames)
@@ -134,8 +134,7 @@ class Crop:
 
 
 def _crop_placement(place: Placement, start: Frames, frames: Frames) -> Placement:
-    return replace(
-        place,
+    return place._replace(
         onset=max(place.onset - start, 0),
         offset=min(place.offset - start, frames),
         activity=place.heard.cut(start, start + frames).shift(-start),

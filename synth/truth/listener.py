@@ -7,20 +7,21 @@ levels of its blocks.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from synth.base.errors import SceneError
 from synth.base.memo import remember
 from synth.base.units import Decibels, Frames, to_gain
-from synth.scene.activity import Activity, Stretch, Stretches, cut, hull, intersect, unite
+from synth.scene.activity import Activity, Stretch, Stretches, intersect, unite
 from synth.scene.scene import Event, Excerpt, Scene
-from synth.scene.timeline import CUT_S, Fade, Placement, Timeline, timeline
+from synth.scene.timeline import CUT_S, Fade, Join, Placement, Timeline, timeline
 from synth.truth.blocks import ExcerptBlocks
 from synth.truth.ear import (
     BLOCK_S,
@@ -30,7 +31,6 @@ from synth.truth.ear import (
     Ear,
     Envelope,
     LevelBlocks,
-    Powers,
     Run,
     StoredEnvelope,
     find_acoustics,
@@ -40,11 +40,13 @@ _READ: Final = 8192
 """Envelopes that are kept once they are read, and where most listeners hear what is of them."""
 _HELD: Final = 1024
 """Parts that are kept."""
-_MIDDLE: Final = np.full((2, 1, 1), 0.5)
-_WORST: Final = np.array(((0.0, 1.0, 1.0), (1.0, 0.0, 0.0)))[:, :, np.newaxis]
+_MIDDLE: Final = np.full((2, 1), 0.5)
+_WORST: Final = np.array(((0.0, 1.0, 1.0), (1.0, 0.0, 0.0)))[:, :, np.newaxis, np.newaxis]
 """Where in a block a crossfade leaves least of a sound, for the lower bound, and most."""
+_RAMPS: Final = 1024
+"""Crossfades that are kept."""
 _RECENT: Final = 64
-"""Scenes whose timelines are kept: a recipe that tries several hears most of them again soon."""
+"""Scenes whose timelines and levels are kept: a recipe that tries several asks again soon."""
 
 
 WeightedPowers = Float[np.ndarray, "weightings events blocks"]
@@ -85,10 +87,10 @@ class Listener:
                 place.excerpt,
                 place.event,
                 Activity(
-                    self._to_frames(
+                    _to_frames(
                         self.ear.join_clear(clear[number :: len(parts)], length), place, self._block
                     ),
-                    self._to_frames(
+                    _to_frames(
                         self.ear.join_faint(faint[number :: len(parts)]), place, self._block
                     ),
                     part.attacks,
@@ -118,7 +120,7 @@ class Listener:
             if runs is None:
                 runs = remember(self._likely, key, self._find_likely(*key), _READ)
             moved = [(start + first, end + first) for start, end in runs]
-            stretches = unite((*self._to_frames(moved, place, step), *its.clear))
+            stretches = unite((*_to_frames(moved, place, step), *its.clear))
             likely = intersect(stretches, its.faint)
             activity = Activity(its.clear, its.faint, its.onsets, its.acoustics, likely)
             placements.append(
@@ -161,33 +163,30 @@ class Listener:
         Args:
             length: Of the scene, in blocks.
         """
-        low, high, sure = self._bound(placed, parts)
+        spans = list(map(self._blocks, placed.placements))
         gains = [to_gain(place.excerpt.gain_db) ** 2 for place in placed.placements]
+        low, high, sure = self._bound(placed, parts, spans, gains)
         loudest = (np.array([part.envelope.loudest for part in parts]).T * gains).ravel()
-        audible = self._find_audible(placed, low, high)
+        self._mask(low, high, spans)
         low, high = (bound.reshape(len(loudest), -1) for bound in (low, high))
-        clear = self.ear.find_clear(low, loudest, length, audible)
+        clear = self.ear.find_clear(low, loudest, length)
         return clear, self.ear.find_faint(high, sure.max(axis=2).ravel())
 
-    def _find_audible(
-        self, placed: Timeline, low: WeightedPowers, high: WeightedPowers
-    ) -> Bool[np.ndarray, "sounds blocks"] | None:
-        """Which blocks of a sound can be heard beside the others, None for all."""
-        spans = sorted(map(self._blocks, placed.placements))
+    def _mask(self, low: WeightedPowers, high: WeightedPowers, spans: Sequence[Run]) -> None:
+        """Silence what cannot be heard beside other sounds."""
+        spans = sorted(spans)
         first, last, end = low.shape[2], 0, spans[0][1]
         for start, stop in spans[1:]:
             if start < end:
                 first, last = min(first, start), max(last, min(stop, end))
             end = max(end, stop)
         if first >= last:
-            return None
-        audible = np.ones(low.shape, dtype=np.bool_)
-        loud = high[:, :, first:last]
+            return
+        low, loud = low[:, :, first:last], high[:, :, first:last]
         rest = np.sqrt(np.maximum(loud.sum(axis=1, keepdims=True) - loud, 0))
-        amplitude = np.sqrt(low[:, :, first:last])
+        amplitude = np.sqrt(low)
         loudest_mix = amplitude + rest  # where they are in step
-        audible[:, :, first:last] = amplitude >= loudest_mix * to_gain(-self.ear.masked_db)
-        return audible.reshape(-1, low.shape[2])
+        low *= amplitude >= loudest_mix * to_gain(-self.ear.masked_db)
 
     def extent(self, scene: Scene) -> Stretch:
         """From where to where anything of a scene is heard clearly, each sound by itself.
@@ -204,13 +203,15 @@ class Listener:
 
     def loudest_weighted(self, scene: Scene) -> Decibels:
         """A-weighted level in dB of the scene's loudest block."""
-        powers = self._event_powers(timeline(scene), weighted=True).sum(axis=0)
-        return 10 * float(np.log10(max(powers.max(), SILENCE)))
+        return 10 * float(np.log10(max(self._mix(scene, weighted=True).max(), SILENCE)))
 
     def powers(self, scene: Scene) -> LevelBlocks:
         """Mean square of each block of a scene, as recorded."""
-        mixed = self._event_powers(timeline(scene), weighted=False).sum(axis=0)
-        return np.asarray(np.maximum(mixed, SILENCE))
+        powers = self._levels.get(scene)
+        if powers is None:
+            powers = np.maximum(self._mix(scene, weighted=False), SILENCE)
+            remember(self._levels, scene, powers, _RECENT)
+        return powers
 
     def _find_extent(self, excerpt: Excerpt) -> Stretch:
         clear = self._clear.get(excerpt.clip)
@@ -218,89 +219,96 @@ class Listener:
             whole = Excerpt(excerpt.clip, 0, self.read_envelope(excerpt.clip).frames)
             (place,) = self._listen(timeline(Event("sound", whole))).placements
             clear = remember(self._clear, excerpt.clip, place.heard.clear, _READ)
-        extent = hull(cut(clear, excerpt.start, excerpt.start + excerpt.frames))
-        if extent is None:
-            return Stretch(0, excerpt.frames)
-        return Stretch(extent.onset - excerpt.start, extent.offset - excerpt.start)
+        start, frames = excerpt.start, excerpt.frames
+        inside = [each for each in clear if each.onset < start + frames and each.offset > start]
+        if not inside:
+            return Stretch(0, frames)
+        return Stretch(max(inside[0].onset - start, 0), min(inside[-1].offset - start, frames))
 
     @cached_property
-    def _recent(self) -> dict[Scene, Timeline]:
-        return {}
+    def _recent(self) -> OrderedDict[Scene, Timeline]:
+        return OrderedDict()
 
     @cached_property
-    def _read(self) -> dict[str, Envelope]:
-        return {}
+    def _levels(self) -> OrderedDict[Scene, LevelBlocks]:
+        return OrderedDict()
 
     @cached_property
-    def _parts(self) -> dict[tuple[str, Frames, Frames, float], ExcerptBlocks]:
-        return {}
+    def _read(self) -> OrderedDict[str, Envelope]:
+        return OrderedDict()
 
     @cached_property
-    def _likely(self) -> dict[tuple[Any, ...], list[Run]]:
-        return {}
+    def _parts(self) -> OrderedDict[tuple[str, Frames, Frames, float], ExcerptBlocks]:
+        return OrderedDict()
 
     @cached_property
-    def _clear(self) -> dict[str, Stretches]:
-        return {}
+    def _likely(self) -> OrderedDict[tuple[Any, ...], list[Run]]:
+        return OrderedDict()
 
-    def _event_powers(self, placed: Timeline, *, weighted: bool) -> Powers:
-        """Mean square of each event in each block of the scene's time."""
-        powers = np.zeros((len(placed.placements), int(-(-placed.frames // self._block))))
-        for place, row in zip(placed.placements, powers, strict=True):
-            powers_of_part = self._find_part(place).find_powers(weighted=weighted)
-            power = to_gain(place.excerpt.gain_db) ** 2
-            np.multiply(powers_of_part, power, out=row[slice(*self._blocks(place))])
-        self._fade(placed, powers[np.newaxis, np.newaxis], _MIDDLE)
-        return powers
+    @cached_property
+    def _clear(self) -> OrderedDict[str, Stretches]:
+        return OrderedDict()
+
+    def _mix(self, scene: Scene, *, weighted: bool) -> LevelBlocks:
+        """Mean square of each block of a scene's time, of the events one after the other."""
+        placed = timeline(scene)
+        mixed = np.zeros(int(-(-placed.frames // self._block)))
+        ramps = list(self._find_ramps(placed.joins, worst=False))
+        for number, place in enumerate(placed.placements):
+            first, last = self._blocks(place)
+            powers = self._find_part(place).find_powers(weighted=weighted)
+            powers *= to_gain(place.excerpt.gain_db) ** 2
+            for join, since, until, ramp in ramps:
+                begin, end = max(since, first), min(until, last)
+                if begin < end and join.start <= number < join.stop:
+                    gains = ramp[int(number < join.middle)][begin - since : end - since]
+                    powers[begin - first : end - first] *= gains
+            mixed[first:last] += powers
+        return mixed
 
     def _bound(
-        self, placed: Timeline, parts: Sequence[ExcerptBlocks]
+        self,
+        placed: Timeline,
+        parts: Sequence[ExcerptBlocks],
+        spans: Sequence[Run],
+        gains: Sequence[float],
     ) -> Float[np.ndarray, "3 weightings events blocks"]:
         """How soft and how loud each event may be in each block of the scene's time.
 
         A block that is an event's in part only may be its silence: it is not known to be loud.
         See `ExcerptBlocks.bounds`.
+
+        Args:
+            spans: The blocks that each event lies in.
+            gains: By how much the power of each is multiplied.
         """
         block, frames = self._block, placed.frames
         count = int(-(-frames // block))
         bounds = np.zeros((3, 2, len(parts), count))
-        for number, (place, part) in enumerate(zip(placed.placements, parts, strict=True)):
-            first, last = self._blocks(place)
-            power = to_gain(place.excerpt.gain_db) ** 2
-            np.multiply(part.bounds, power, out=bounds[:, :, number, first:last])
-            for at in {first, last - 1}:
+        for number, (place, (first, last)) in enumerate(zip(placed.placements, spans, strict=True)):
+            np.multiply(parts[number].bounds, gains[number], out=bounds[:, :, number, first:last])
+            for at in (first, last - 1):
                 begin, end = at * block, min((at + 1) * block, frames)
                 inside = min(place.offset, end) - max(place.onset, begin)
                 if inside < (1 - BRUSHED) * (end - begin):
                     bounds[0, :, number, at] = 0
-        self._fade(placed, bounds, _WORST)
+        for join, since, until, (rises, falls) in self._find_ramps(placed.joins, worst=True):
+            bounds[:, :, join.start : join.middle, since:until] *= falls
+            bounds[:, :, join.middle : join.stop, since:until] *= rises
         return bounds
 
-    def _fade(
-        self,
-        placed: Timeline,
-        powers: Float[np.ndarray, "bounds weightings events blocks"],
-        moments: Float[np.ndarray, "2 bounds 1"],
-    ) -> None:
-        """Apply the crossfades of a scene to its powers.
-
-        Args:
-            powers: They are changed.
-            moments: Of each bound, where in a block a rising sound has the gain that it has in all
-                of it, and where a falling one does: 0 at its begin, 1 at its end.
-        """
-        for join in placed.joins:
+    def _find_ramps(
+        self, joins: Sequence[Join], *, worst: bool
+    ) -> Iterator[tuple[Join, int, int, Float[np.ndarray, "2 *bounds blocks"]]]:
+        """The crossfades of a scene, the blocks that each lies in, and what it does there."""
+        for join in joins:
             if join.crossfade > 0:
-                stop = join.seam + join.crossfade
-                first, last = int(join.seam // self._block), int(-(-stop // self._block))
-                times = (np.arange(first, last) + moments) * self._block
-                come = np.minimum(np.maximum((times - join.seam) / join.crossfade, 0), 1)
-                come[1] = 1 - come[1]
-                rises, falls = self.fade.rise(come)[:, :, np.newaxis, np.newaxis] ** 2
-                powers[:, :, join.start : join.middle, first:last] *= falls
-                powers[:, :, join.middle : join.stop, first:last] *= rises
+                stop, block = join.seam + join.crossfade, self._block
+                first, last = int(join.seam // block), int(-(-stop // block))
+                moments = first, last, join.seam, join.crossfade
+                yield join, first, last, _find_ramp(*moments, block, self.fade, worst)
 
-    @property
+    @cached_property
     def _block(self) -> float:
         """Frames of a block of a scene's time."""
         return BLOCK_S * self.rate
@@ -330,9 +338,28 @@ class Listener:
             envelope = remember(self._read, clip, envelope.read(), _READ)
         return envelope
 
-    def _to_frames(self, runs: list[Run], place: Placement, block: float) -> Stretches:
-        """Runs of blocks of so many frames as stretches of a placement."""
-        return tuple(
-            Stretch(max(round(start * block), place.onset), min(round(end * block), place.offset))
+
+def _to_frames(runs: list[Run], place: Placement, block: float) -> Stretches:
+    """Runs of blocks of so many frames as stretches of a placement."""
+    onset, offset = place.onset, place.offset
+    return tuple(
+        [
+            Stretch(max(round(start * block), onset), min(round(end * block), offset))
             for start, end in runs
-        )
+        ]
+    )
+
+
+@lru_cache(maxsize=_RAMPS)
+def _find_ramp(
+    first: int, last: int, seam: Frames, crossfade: Frames, block: float, fade: Fade, worst: bool
+) -> Float[np.ndarray, "2 *bounds blocks"]:
+    """By how much the power of what comes is multiplied in blocks of a crossfade, and what goes.
+
+    Args:
+        worst: As in `_WORST`, and not as in the middle of each block.
+    """
+    come = (np.arange(first, last) + (_WORST if worst else _MIDDLE)) * block
+    come = np.minimum(np.maximum((come - seam) / crossfade, 0), 1)
+    come[1] = 1 - come[1]
+    return np.asarray(fade.rise(come)[:, :, np.newaxis] ** 2 if worst else fade.rise(come) ** 2)

@@ -110,11 +110,19 @@ class Relations:
 
     def is_over_when_next_starts(self, first: Span, second: Span) -> bool:
         """Whether all of one span is over, but for a transition, when the other begins."""
-        return all(self._precedes(one, other) for one, other in product(first, second))
+        for one in first:
+            for other in second:
+                if not self._precedes(one, other):
+                    return False
+        return True
 
     def starts_first_or_is_outlasted(self, first: Span, second: Span) -> bool:
         """Whether anything of the other span may be said to come after anything of the one."""
-        return any(self._may_precede(one, other) for one, other in product(first, second))
+        for one in first:
+            for other in second:
+                if self._may_precede(one, other):
+                    return True
+        return False
 
     def one_lies_within_the_other(self, first: Span, second: Span) -> bool:
         """Whether one span lasts as long as the other, and each sound of either has company."""

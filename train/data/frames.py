@@ -57,7 +57,7 @@ def token_states(
 def _cut(heard: Timeline, start: Frames, length: Frames) -> Timeline:
     """What is heard of a part; placements stay where they were, as only activity is looked at."""
     places = (
-        replace(place, activity=place.heard.cut(start, start + length).shift(-start))
+        place._replace(activity=place.heard.cut(start, start + length).shift(-start))
         for place in heard.placements
     )
     return replace(heard, placements=tuple(places))

@@ -76,7 +76,7 @@ def test_a_wrong_count_is_told_with_what_is_heard(times: int) -> None:
     heard = replace(
         twice,
         placements=tuple(
-            replace(place, activity=replace(place.heard, onsets=1)) for place in twice.placements
+            place._replace(activity=replace(place.heard, onsets=1)) for place in twice.placements
         ),
     )
     told = Explainer(heard, Tolerance(audible=20), RATE)

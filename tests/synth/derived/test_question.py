@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from dataclasses import replace
 from itertools import combinations
 
 import pytest
@@ -306,7 +305,7 @@ KIN = {"P": "Bark", "Q": "Dog", "R": "Rain", "S": "Siren", "T": "Raindrop"}
 
 def renamed(heard: Timeline) -> Timeline:
     """The timeline with sounds of which some could pass for others."""
-    places = tuple(replace(place, label=KIN[place.label]) for place in heard.placements)
+    places = tuple(place._replace(label=KIN[place.label]) for place in heard.placements)
     return Timeline(places, heard.frames)
 
 

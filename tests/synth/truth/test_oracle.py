@@ -199,7 +199,7 @@ def test_a_sound_that_could_be_called_by_the_name_keeps_a_count_from_being_prove
     dogs = counted("dog", (0, 20, 1))
     (dog,) = dogs.placements
     for other, expected in (("Bark", "neither"), ("rain", "proven")):
-        heard = Timeline((dog, replace(dog, label=other, event=1)), dogs.frames)
+        heard = Timeline((dog, dog._replace(label=other, event=1)), dogs.frames)
         heard = replace(heard, placements=(dog, _moved(heard.placements[1])))
         claim = Count(Event("dog"), 1)
         assert verdict(heard, claim) == production(heard, claim) == expected
@@ -207,7 +207,7 @@ def test_a_sound_that_could_be_called_by_the_name_keeps_a_count_from_being_prove
 
 def _moved(place: Placement) -> Placement:
     later = replace(place.excerpt, start=1)
-    return replace(place, excerpt=later, onset=40, offset=60, activity=place.heard.shift(40))
+    return place._replace(excerpt=later, onset=40, offset=60, activity=place.heard.shift(40))
 
 
 @given(st.randoms(use_true_random=False))
@@ -215,7 +215,7 @@ def test_no_ear_denies_a_count(rng: Random) -> None:
     case = draw_case(rng)
     heard = case.heard
     known = tuple(
-        replace(place, activity=replace(place.heard, onsets=rng.choice([None, 0, 1, 1, 1, 2])))
+        place._replace(activity=replace(place.heard, onsets=rng.choice([None, 0, 1, 1, 1, 2])))
         for place in heard.placements
     )
     oracle = Oracle(counting := replace(heard, placements=known), AUDIBLE, seed=0)
@@ -360,7 +360,7 @@ def test_no_ear_denies_what_is_said_with_names_that_are_confused() -> None:
         case = draw_case(rng)
         heard = replace(
             case.heard,
-            placements=tuple(replace(p, label=CALLED[p.label]) for p in case.heard.placements),
+            placements=tuple(p._replace(label=CALLED[p.label]) for p in case.heard.placements),
         )
         oracle = Oracle(heard, AUDIBLE, seed=seed)
         for claim in (rename_claim(draw_claim(rng, case.scene)) for _ in range(6)):

@@ -85,7 +85,7 @@ def test_sounds_that_are_whole_in_a_part_are_still_counted() -> None:
     heard = replace(
         two,
         placements=tuple(
-            replace(place, activity=replace(place.heard, onsets=1)) for place in two.placements
+            place._replace(activity=replace(place.heard, onsets=1)) for place in two.placements
         ),
     )
     tolerance = Tolerance(0, 100)
