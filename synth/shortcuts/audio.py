@@ -211,8 +211,8 @@ def _list_uses(
     """Which recordings the groups use, numbered as `SplitSentences` does."""
     used: dict[str, set[str]] = defaultdict(set)
     for row in rows:
-        if row["negatives"]:
-            used[row["group"]].update(recordings[clip] for clip in row["clips"])
+        clips = row["clips"] if row["negatives"] else ()
+        used[row["group"]].update(recordings[clip] for clip in clips)
     columns = {name: at for at, name in enumerate(sorted(set().union(*used.values())))}
     uses = np.zeros((len(used), len(columns)), dtype=np.bool_)
     for at, names in enumerate(used.values()):

@@ -17,13 +17,14 @@ from synth.corpus.corpus import Corpus
 from synth.shortcuts.audio import (
     FEATURES,
     ClaimOutline,
+    _list_uses,
     describe_audio,
     hold_out,
     judge_pairs,
     run_trivial_test,
 )
 from synth.shortcuts.baselines import SHORTCUTS_FILE, find_baselines
-from synth.shortcuts.figures import RivalSet
+from synth.shortcuts.figures import RivalSet, SplitSentences
 from tests.kit.builds import TINY
 from tests.kit.cases import cases
 from tests.kit.corpora import manifests
@@ -132,6 +133,20 @@ def test_sentences_of_one_form_are_never_told_apart() -> None:
     features = np.arange(40.0 * len(FEATURES)).reshape(40, -1)
     _, margins = judge_pairs(pairs, features, [ORDER, ORDER], np.eye(40, dtype=np.bool_), seed=0)
     assert (margins[~np.isnan(margins)] == 0).all()
+
+
+def test_groups_without_negatives_shift_no_recordings() -> None:
+    negative = {"text": "rain", "kind": "replace", "against": ""}
+    rows: list[dict[str, Any]] = [
+        {"group": name, "caption": "dog", "positives": [], "relation": "", "clips": [name]}
+        | {"negatives": [negative] * (name in "bd")}
+        for name in "abcd"
+    ]
+    columns = {"b": 0, "d": 1}
+    uses = _list_uses(rows, {name: name for name in "abcd"})
+    for rival in SplitSentences.of(rows, {"dog": 0, "rain": 1}).rivals:
+        own = columns[rows[rival.sample]["group"]]
+        assert uses[rival.group].nonzero()[0].tolist() == [own]
 
 
 @pytest.fixture(scope="module")
