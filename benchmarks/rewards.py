@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.core.table import load, machine, markdown
-from pipelines.checks.exported import read_lines
+from synth.base.doors import read_json_lines
 from synth.corpus.corpus import Corpus
 from synth.derived.questions import Subject
 from synth.derived.reward import ABSENT, INTERVAL, MOST_STRETCHES, NONE, SCORED_KINDS, score, wrap
@@ -84,7 +84,9 @@ def main() -> None:
     given = parser.parse_args()
     corpus = Corpus.open(given.corpus)
     lines = (
-        row for split in corpus.splits for _, row in read_lines(given.export / f"{split}.jsonl")
+        row
+        for split in corpus.splits
+        for _, row in read_json_lines(given.export / f"{split}.jsonl")
     )
     rows = list(islice(lines, given.most // 2 * 2))
     subjects = [shard.subjects() for shard in list_shards(corpus)]
