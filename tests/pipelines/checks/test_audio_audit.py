@@ -312,7 +312,7 @@ def test_command_ends_with_status_1_where_something_is_found(own: Path) -> None:
     done = segue_here("audit", own, "--audio", "40")
     assert done.returncode == 1
     assert f"{row['id']}: differs from the sum of its sounds" in " ".join(done.stdout.split())
-    assert "1 findings" in done.stdout
+    assert "1 finding" in done.stdout
 
 
 def test_leakage_does_not_listen(built: Path) -> None:
