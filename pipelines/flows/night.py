@@ -35,7 +35,7 @@ from pipelines.llm.runner import StopKind
 from pipelines.llm.stage import GenerateSettings
 from pipelines.llm.wire.endpoint import EndpointSettings
 from pipelines.store.places import Places
-from synth.base.atomic import write_text
+from synth.base.atomic import format_count, write_text
 from synth.base.errors import CorpusError, SegueError, SpecError
 from synth.base.progress import Observer
 from synth.base.rng import digest
@@ -265,7 +265,8 @@ def _judge_shortcuts(places: Places, gates: GateSettings, observer: Observer) ->
 def _judge_audio(places: Places, gates: GateSettings, observer: Observer) -> Iterator[Gate]:
     if gates.audio is not None:
         heard = audit_audio(places.manifests, gates.audio, observer)
-        shown = f"{len(heard.findings)} findings in {heard.samples} samples"
+        found = format_count(len(heard.findings), "finding")
+        shown = f"{found} in {format_count(heard.samples, 'sample')}"
         if heard.findings:
             shown += f", first in {heard.findings[0].sample}: {heard.findings[0].said}"
         yield Gate("audio", not heard.findings, shown, "0")

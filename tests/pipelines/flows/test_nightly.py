@@ -119,7 +119,7 @@ def refusals(rows: list[dict[str, Any]]) -> None:
     ("gate", "settings", "name", "change", "found"),
     [
         ("audit", {}, SAMPLES_FILE, truer, "{id}"),
-        ("audio", {"audio": 12}, SAMPLES_FILE, quieter, "1 findings in 12 samples, first in {id}"),
+        ("audio", {"audio": 12}, SAMPLES_FILE, quieter, "1 finding in 12 samples, first in {id}"),
         ("blind", {"blind": 0.6}, SAMPLES_FILE, telltale, "100.0%"),
         ("quarantine", {}, QUARANTINE_FILE, refusals, "20.0% of 25 clips"),
         ("samples", {"samples": 1.5}, SAMPLES_FILE, len, "144"),
