@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from pipelines.export import export_corpus
 from synth.audio.dsp import to_pcm
+from synth.base.errors import CorpusError
 from synth.corpus.corpus import Corpus
 from synth.export.compa import category
 from synth.scene.scene import Concat, Event, Overlay, Scene, parse
@@ -74,14 +75,13 @@ def test_pairs_have_no_third(tmp_path: Path, tmp_path_factory: pytest.TempPathFa
     assert len(compa_benchmark(tmp_path / "out" / "test.csv", tmp_path / "out/audio/test").sounds)
 
 
-def test_groups_of_one_give_no_instance_and_are_counted(
+def test_a_corpus_whose_groups_give_no_instance_is_refused(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     single = {"pairs": {"train": 8, "test": 8}, "crossfade_s": 0.25, "minimal_pairs": False}
     corpus = built(tmp_path_factory, {"recipe": {"acba": single}})
-    export_corpus(corpus, "compa", tmp_path / "out")
-    assert not read(tmp_path / "out" / "test.csv")
-    assert "16 groups gave no instance" in (tmp_path / "out" / "README.md").read_text()
+    with pytest.raises(CorpusError, match="of recipe acba, gives no rows of compa"):
+        export_corpus(corpus, "compa", tmp_path / "out")
     assert not (tmp_path / "out" / "audio").exists()
 
 
