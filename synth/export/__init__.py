@@ -74,11 +74,13 @@ def find_format(name: str, allow_long: bool = False, root: str = "") -> ExportFo
         raise SpecError(f"no export format {name!r}", fix=suggestion(name, FORMATS))
     module, attribute = FORMATS[name][0].split(":")
     kind: Any = getattr(import_module(module), attribute)
-    for flag, given, own in (
-        ("--allow-long", allow_long, "laion"),
-        ("--absolute", root, "audiocraft"),
+    options = {}
+    for key, value, flag, own in (
+        ("allow_long", allow_long, "--allow-long", "laion"),
+        ("root", root, "--absolute", "audiocraft"),
     ):
-        if given and name != own:
+        if value and name != own:
             raise SpecError(f"{flag} is for --to {own}, not for {name}", fix="leave it out")
-    options: dict[str, Any] = {"allow_long": True} if allow_long else {"root": root}
-    return kind(**options) if allow_long or root else kind()  # type: ignore[no-any-return]
+        if value:
+            options[key] = value
+    return kind(**options)  # type: ignore[no-any-return]

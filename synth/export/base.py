@@ -45,6 +45,8 @@ class ExportFormat(Protocol):
     """What reading it takes besides, and how to get that."""
     derived: ClassVar[tuple[str, ...]] = ()
     """Names of the pieces that hold what is derived from samples; some corpora give nothing."""
+    root: str = ""
+    """Folder with which paths begin, "" where they are relative."""
 
     def check(self, shards: Sequence[Shard]) -> None:
         """Refuse a corpus that readers of this layout cannot take, before anything is written."""
@@ -72,8 +74,8 @@ def identify_export(made: ExportFormat, corpus: Corpus, shards: Sequence[Shard])
         "corpus_digest": str(corpus.facts["digest"]),
         "splits": list(dict.fromkeys(shard.split for shard in shards)),
     }
-    if root := getattr(made, "root", ""):
-        facts["root"] = root
+    if made.root:
+        facts["root"] = made.root
     return facts | {"digest": digest(canonical_json(facts))}
 
 

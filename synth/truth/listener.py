@@ -19,7 +19,7 @@ from jaxtyping import Float
 from synth.base.errors import SceneError
 from synth.base.memo import remember
 from synth.base.units import Decibels, Frames, to_gain
-from synth.scene.activity import Activity, Stretch, Stretches, intersect, unite
+from synth.scene.activity import Activity, Stretch, Stretches, cut, hull, intersect, unite
 from synth.scene.scene import Event, Excerpt, Scene
 from synth.scene.timeline import CUT_S, Fade, Join, Placement, Timeline, timeline
 from synth.truth.blocks import ExcerptBlocks
@@ -210,6 +210,7 @@ class Listener:
         powers = self._levels.get(scene)
         if powers is None:
             powers = np.maximum(self._mix(scene, weighted=False), SILENCE)
+            powers.setflags(write=False)
             remember(self._levels, scene, powers, _RECENT)
         return powers
 
@@ -219,11 +220,10 @@ class Listener:
             whole = Excerpt(excerpt.clip, 0, self.read_envelope(excerpt.clip).frames)
             (place,) = self._listen(timeline(Event("sound", whole))).placements
             clear = remember(self._clear, excerpt.clip, place.heard.clear, _READ)
-        start, frames = excerpt.start, excerpt.frames
-        inside = [each for each in clear if each.onset < start + frames and each.offset > start]
-        if not inside:
-            return Stretch(0, frames)
-        return Stretch(max(inside[0].onset - start, 0), min(inside[-1].offset - start, frames))
+        extent = hull(cut(clear, excerpt.start, excerpt.start + excerpt.frames))
+        if extent is None:
+            return Stretch(0, excerpt.frames)
+        return Stretch(extent.onset - excerpt.start, extent.offset - excerpt.start)
 
     @cached_property
     def _recent(self) -> OrderedDict[Scene, Timeline]:
@@ -362,4 +362,6 @@ def _find_ramp(
     come = (np.arange(first, last) + (_WORST if worst else _MIDDLE)) * block
     come = np.minimum(np.maximum((come - seam) / crossfade, 0), 1)
     come[1] = 1 - come[1]
-    return np.asarray(fade.rise(come)[:, :, np.newaxis] ** 2 if worst else fade.rise(come) ** 2)
+    ramp = np.asarray(fade.rise(come)[:, :, np.newaxis] ** 2 if worst else fade.rise(come) ** 2)
+    ramp.setflags(write=False)
+    return ramp
