@@ -9,10 +9,13 @@ import secrets
 import shutil
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from synth.base.atomic import PARTIAL_SUFFIX, replacing, write_bytes
 from synth.storage.faults import StorageError
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
 
 S3: Final = ("s3", "s3a")
 LOCAL: Final = ("file", "local")
@@ -76,7 +79,14 @@ def _open_filesystem(store: str, environment: tuple[str, ...]) -> Any:
         raise StorageError(f"{store}: {scheme} cannot be opened by its URL", fix=_TAKEN) from error
     if scheme in S3:
         filesystem.retries = 1  # its client repeats requests; twice would multiply
+        filesystem.loop.set_exception_handler(_pass_over_lost_connections)
     return filesystem
+
+
+def _pass_over_lost_connections(loop: AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Log no broken connection of a task that nobody waits for: its request tells of it, too."""
+    if not isinstance(context.get("exception"), ConnectionError):
+        loop.default_exception_handler(context)
 
 
 def _list_needed(kind: Any) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import hashlib
 import json
 import shutil
@@ -21,6 +23,7 @@ from pipelines.store.lease import sole_writer, take_lease
 from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import Corpus
 from synth.storage import Remote
+from synth.storage.filesystems import filesystem_of
 from tests.kit.builds import BESIDE, TINY, merged, product, segue_here
 from tests.kit.corpora import built
 from tests.kit.s3_store import SECRET, S3Refusal, S3Request, S3Store, running_store
@@ -193,6 +196,22 @@ def test_killed_and_then_let_down_by_the_store_it_goes_on_and_puts_no_finished_s
     assert last_line(ended.stdout)["skipped"] == len(kept)
     assert stored(out) == product(tiny_corpus)
     assert all(shards_put(s3)[name] == put[name] for name in kept)
+
+
+def test_a_broken_connection_is_told_once(out: Remote, caplog: pytest.LogCaptureFixture) -> None:
+    loop = filesystem_of(out.url).loop
+
+    async def fail(error: Exception) -> None:
+        raise error
+
+    async def forget() -> None:
+        for error in (ConnectionResetError("lost"), ValueError("wrong")):
+            asyncio.ensure_future(fail(error))  # noqa: RUF006
+        await asyncio.sleep(0)
+
+    asyncio.run_coroutine_threadsafe(forget(), loop).result()
+    assert wait_for(lambda: gc.collect() >= 0 and "wrong" in caplog.text)
+    assert "lost" not in caplog.text
 
 
 def test_a_store_that_is_busy_for_a_while_is_waited_for(
