@@ -47,49 +47,49 @@ FOLDS = {"train": [1], "test": [2]}
 CORPORA: dict[str, tuple[dict[str, Any], str]] = {
     "triplets": (
         {"recipe": {"triplets": {"crossfade_s": 0.25, "max_event_s": 1.0, "style": "natural"}}},
-        "a48c2fec310e81dd",
+        "9fdf2ebca844f614",
     ),
     "stage-a": (
         {"recipe": {"triplets": {"stage_a": True, "max_event_s": 1.0}}},
-        "bd778d7f063f4cae",
+        "fdaace48aebb348e",
     ),
-    "acba": ({"recipe": {"acba": {"pairs": {"train": 10, "test": 4}}}}, "ad3062efb70aed66"),
+    "acba": ({"recipe": {"acba": {"pairs": {"train": 10, "test": 4}}}}, "f9fc96ec38caa0f2"),
     "scenes": (
         {"recipe": {"scenes": {"scenes": 12, "variants": 2, "max_events": 3}}},
-        "b51ea55e96ba8450",
+        "5d913a468eda74c9",
     ),
     "counts": (
         {
             "recipe": {"counts": {"repeats": 1}},
             "source": {"foley": {"classes": ["dog", "cat"], "takes": 4}},
         },
-        "878cdcfdb31a17a2",
+        "c75be7da79c228ba",
     ),
     "attributes": (
         {
             "recipe": {"attributes": {"pairs": 18, "attributes": [*TOLD, "trend"]}},
             "source": {"treated": {"of": FEW, "treatments": ["rising", "falling"]}},
         },
-        "74b6336aada8f482",
+        "cdda03fd1931656e",
     ),
     "edits": (
         {"recipe": {"edits": {"pairs": {"train": 8, "test": 4}}}, "audio": {"length": "exact 6 s"}},
-        "daf8bc4120e0a96b",
+        "e7fc05897d066d24",
     ),
     "moments": (
         {
             "recipe": {"moments": {"pairs": 4, "length_s": [6, 8], "sounds": 1, "pause_s": 0.3}},
             "audio": {"stems": True},
         },
-        "df207dccdef28180",
+        "247cb46844b441fb",
     ),
-    "negation": ({"recipe": "negation", "source": JAM, "splits": FOLDS}, "c5473bccfe0e6780"),
+    "negation": ({"recipe": "negation", "source": JAM, "splits": FOLDS}, "828747ceb3ea4c46"),
     "tag-captions": (
         {"recipe": "tag_captions", "source": JAM, "splits": FOLDS},
-        "1292598ad2cfe226",
+        "67be59543a88aef2",
     ),
 }
-LOSSES = [3.23053, 3.10588, 4.2413, 2.16235, 2.70692, 2.8917]
+LOSSES = [3.14761, 3.4312, 3.12212, 2.46262, 2.86935, 2.60903]
 MACHINE = (
     "libraries",
     "python",

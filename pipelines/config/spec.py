@@ -116,7 +116,7 @@ class RecipeChoice(Choice):
         return recipe_class(name)
 
 
-PLAN_VERSION: Final = 15
+PLAN_VERSION: Final = 16
 SPLITS: Final = ("train", "val", "test")
 SplitName = Literal["train", "val", "test"]
 

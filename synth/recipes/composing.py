@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial, reduce
 from itertools import pairwise
-from typing import Final, assert_never
+from typing import Final, TypeAlias, assert_never
 
 import numpy as np
+from jaxtyping import Real
 
 from synth.audio.dsp import between_class_gains
 from synth.base.rng import pick, shuffle
@@ -30,6 +31,8 @@ from synth.truth.ear import BLOCK_S
 from synth.truth.listener import Listener
 from synth.truth.relations import MOST_FADED
 from synth.truth.truth import Hearing
+
+Blocks: TypeAlias = Real[np.ndarray, " cuttings"]
 
 
 class Mixing(StrEnum):
@@ -97,6 +100,20 @@ class Composer:
                 crossfade = self._align(crossfade, duration(joined))
             joined = Concat(joined, part, crossfade)
         return joined
+
+    def estimate(self, statement: Scene, lengths: Mapping[str, Blocks]) -> Blocks:
+        """About how many blocks a statement lasts over sounds that last so many."""
+        if isinstance(statement, Event):
+            return lengths[statement.label]
+        parts = [self.estimate(part, lengths) for part in operands(statement)]
+        if isinstance(statement, Overlay):
+            return reduce(np.maximum, parts)
+        pause = sum(self.pause) / 2 / (BLOCK_S * self.listener.rate)
+        crossfade = 0 if pause else self.crossfade
+        lasted = parts[0]
+        for previous, part in pairwise(parts):
+            lasted = lasted + part + (pause - crossfade * np.minimum(previous, part))
+        return lasted
 
     def _align(self, crossfade: Frames, length: Frames) -> Frames:
         """The crossfade, or pause, with which the next part begins with a block, a little later."""

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float
 
-from synth.base.units import Decibels, Frames
+from synth.base.units import Decibels, Frames, Seconds, to_frames
 from synth.recipes.base import Draft, Setting
 from synth.recipes.composing import amplify
 from synth.recipes.strips import Numbers, Rows
@@ -22,8 +22,11 @@ from synth.scene.timeline import Timeline, duration
 from synth.truth.ear import BLOCK_S, SILENCE
 from synth.truth.listener import Listener
 
-ALIKE: Final = 4.0
+ALIKE: Final = 8.0
 """Envelopes that are no further apart (`compare`) tell nothing."""
+
+SPARE_S: Final[Seconds] = 0.15
+"""Silence that the longest sample of a group has, too: else it alone would begin at once."""
 
 _SPREAD_DB: Final[Decibels] = 3.0
 """So far up or down a sample's level may lie from the mean of its group."""
@@ -34,16 +37,16 @@ _ACTIVE_DB: Final[Decibels] = 35.0
 _PAUSE_BLOCKS: Final = 2
 """Shorter pauses count for nothing."""
 
-Outline = Float[np.ndarray, " 8"]
-Outlines = Float[np.ndarray, "scenes 8"]
+Outline = Float[np.ndarray, " 9"]
+Outlines = Float[np.ndarray, "scenes 9"]
 
 
 def find_outlines(powers: Rows, lengths: Numbers) -> Outlines:
     """What whoever knows no sound may notice of scenes, in units of what nobody notices.
 
-    Active time, number of pauses and the longest, unlike levels of the first and the last third,
-    distance of the centre of energy from the middle, spread around it, and how far the loudest
-    block lies above the mean.
+    Length, active time, number of pauses and the longest, unlike levels of the first and the last
+    third, distance of the centre of energy from the middle, spread around it, and how far the
+    loudest block lies above the mean.
 
     Args:
         powers: Of each block of each scene, 0 after its end.
@@ -63,6 +66,7 @@ def find_outlines(powers: Rows, lengths: Numbers) -> Outlines:
     first, final = (np.maximum((powers * edge).sum(axis=1), SILENCE) for edge in edges)
     return np.stack(
         (
+            lengths * BLOCK_S / 0.03,
             active.sum(axis=1) * BLOCK_S / 0.4,
             (pauses > 0).sum(axis=1) / 0.5,
             pauses.max(axis=1, initial=0) * BLOCK_S / 0.2,
@@ -70,7 +74,7 @@ def find_outlines(powers: Rows, lengths: Numbers) -> Outlines:
             np.abs(centre / lengths - 0.5) / 0.03,
             spread / lengths / 0.007,
             spread * BLOCK_S / 0.2,
-            10 * np.log10(loudest / energy * lengths) / 1.5,
+            10 * np.log10(loudest / energy * lengths) / 0.75,
         ),
         axis=1,
     )
@@ -92,10 +96,20 @@ def compare(one: Outline, other: Outline) -> float:
 
 
 def even_out(
-    drafts: Sequence[Draft], listener: Listener, setting: Setting, rng: np.random.Generator
+    drafts: Sequence[Draft],
+    listener: Listener,
+    setting: Setting,
+    rng: np.random.Generator,
+    spare_s: Seconds = 0.0,
 ) -> list[Draft]:
-    """The samples of a group in one length, each at a place and a level drawn alike."""
-    frames = max(setting.least_frames, *(duration(draft.scene) for draft in drafts))
+    """The samples of a group in one length, each at a place and a level drawn alike.
+
+    Args:
+        spare_s: Silence of the longest, where `setting` has room for it.
+    """
+    longest = max(duration(draft.scene) for draft in drafts)
+    spared = longest + to_frames(spare_s, setting.rate)
+    frames = max(setting.least_frames, longest, min(spared, setting.max_frames or spared))
     energies = [float(listener.powers(draft.scene).sum()) for draft in drafts]
     levels = 10 * np.log10(energies)
     evened = []

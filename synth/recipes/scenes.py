@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, TypeAlias
 
@@ -69,7 +69,7 @@ from synth.recipes.composing import (
     alternate,
     make_teller,
 )
-from synth.recipes.evening import ALIKE, compare, even_out, outline_all
+from synth.recipes.evening import ALIKE, SPARE_S, compare, even_out, outline_all
 from synth.recipes.strips import Strip
 from synth.scene.claim import Quantity
 from synth.scene.edit import recompositions, rename_labels
@@ -259,7 +259,9 @@ def read_expressions(path: Path) -> list[str]:
 # Scene groups: one drawn scene and its edits, composed, proven and captioned.
 
 
-_TEMPLATES: Final = 10
+_TEMPLATES: Final = (1.0,) * 6 + (np.inf,) * 4
+"""So many are tried. How unlike the scenes of a group may be, in what they may be at first: short
+sounds that are together cannot last as long as in a row."""
 _DRAWS: Final = 50
 _DEALT_DRAWS: Final = 5
 """Of each template, whose clips are given: only their order and places are drawn."""
@@ -271,7 +273,11 @@ _UNEVEN: Final = 0.25
 _SHORTEST_S: Final[Seconds] = 0.4
 """No sound is cut to less."""
 _CUTTINGS: Final = 8
+_COMPOSED: Final = 6
 _PROVEN_CUTTINGS: Final = 3
+_FITTINGS: Final = 2
+_ALIKE_S: Final[Seconds] = 0.08
+"""By so much scenes of a group may be longer or shorter than the first."""
 _MOVED: Final = frozenset({Quantity.ONSET, Quantity.POSITION})
 """What captions tell of a sample that silence before its scene would change."""
 
@@ -344,10 +350,10 @@ class SceneGroups(SplitGroups[Scenes]):
         hand = self.dealer.hand(index) if self.dealer else ()
         if len(hand) > 2 and (drafts := self._make_dealt(DealtCast(hand), rng)) is not None:
             return drafts
-        for _ in range(_TEMPLATES):
+        for leeway in _TEMPLATES:
             draw_template = self._choose_template(rng)
             for _ in range(_DRAWS):
-                drafts = self._draw(draw_template(), self.cast, rng)
+                drafts = self._draw(draw_template(), self.cast, leeway, rng)
                 if drafts is not None:
                     return drafts
         raise PlanError(
@@ -357,10 +363,10 @@ class SceneGroups(SplitGroups[Scenes]):
         )
 
     def _make_dealt(self, cast: DealtCast, rng: np.random.Generator) -> list[Draft] | None:
-        for _ in range(_TEMPLATES):
+        for leeway in _TEMPLATES:
             draw_template = self._draw_shape(len(cast.hand) - 1, rng)
             for _ in range(_DEALT_DRAWS):
-                drafts = self._draw(draw_template(), cast, rng)
+                drafts = self._draw(draw_template(), cast, leeway, rng)
                 if drafts is not None:
                     return drafts
         return None
@@ -378,7 +384,9 @@ class SceneGroups(SplitGroups[Scenes]):
             return partial(random_sequence, count, polyphony, rng)
         return partial(random_template, count, rng, draw_operator(rng))
 
-    def _draw(self, template: Scene, cast: Cast, rng: np.random.Generator) -> list[Draft] | None:
+    def _draw(
+        self, template: Scene, cast: Cast, leeway: float, rng: np.random.Generator
+    ) -> list[Draft] | None:
         base = cast.fill(template, rng)
         names = cast.exchange(base, rng) if base is not None else None
         if base is None or names is None:
@@ -398,10 +406,9 @@ class SceneGroups(SplitGroups[Scenes]):
             place = partial(self._compose_sequence, parts=parts, rng=rng)
             edits = recompose(base, self.settings.polyphony)
         elif self._is_even:
-            share = float(rng.uniform(_LEAST_KEPT, 1))
-            frames = share * max(sound.heard.frames for sound in sounds.values())
             strips = {label: self._strip(sound) for label, sound in sounds.items()}
-            place = partial(self._compose_evenly, strips, frames, placed, rng=rng)
+            blocks = rng.uniform(_LEAST_KEPT, 1) * self._bound_length(labels(base), strips)
+            place = partial(self._compose_evenly, strips, blocks, leeway, placed, rng=rng)
             edits = recompositions(base)
         else:
             place = partial(self._compose, sounds=sounds, rng=rng)
@@ -460,70 +467,95 @@ class SceneGroups(SplitGroups[Scenes]):
             last = scene
         return None
 
+    def _bound_length(self, named: Sequence[str], strips: Mapping[str, Strip]) -> float:
+        """Blocks that a group lasts: as a sound; two as the shorter one, if it holds them in a row."""
+        longest = max(strip.sound.heard.frames for strip in strips.values())
+        together = min(strips[label].extent for label in named)
+        if len(named) == 2 and together * BLOCK_S >= 2 * _SHORTEST_S:
+            return together
+        return longest / (BLOCK_S * self.setting.rate)
+
     def _compose_evenly(
         self,
         strips: Mapping[str, Strip],
-        frames: float,
+        blocks: float,
+        leeway: float,
         placed: Sequence[Placed],
         statement: Scene,
         rng: np.random.Generator,
     ) -> Placed | None:
-        """The same over parts of the sounds, so that it lasts no longer than others of its group.
+        """The same over parts of the sounds, so that it lasts as long as others of its group.
 
         Args:
-            frames: How long it lasts, about.
+            blocks: How long it lasts, about, if it is the first.
+            leeway: How unlike it may be, as in `_TEMPLATES`.
             placed: The others; its envelope is like that of the first.
         """
-        sounds = {label: strip.sound for label, strip in strips.items()}
-        share = min(frames / duration(self.composer.compose(statement, sounds, rng)), 1)
-        count = _CUTTINGS if placed else _PROVEN_CUTTINGS
-        scenes = self._cut(statement, strips, share, count, rng)
-        if placed and scenes:
-            wanted, *others = outline_all([placed[0].scene, *scenes], self.listener)
-            unlike = [compare(other, wanted) for other in others]
-            alike = [at for at in np.argsort(unlike).tolist() if unlike[at] <= 3 * ALIKE]
-            scenes = [scenes[at] for at in alike]
-        for scene in scenes[:_PROVEN_CUTTINGS]:
+        if placed:
+            blocks = duration(placed[0].scene) / (BLOCK_S * self.setting.rate)
+            cut = [*self._cut(statement, strips, blocks, _CUTTINGS, leeway * _ALIKE_S, rng)]
+            scenes = self._choose_alike(cut, placed[0].scene, leeway) if cut else iter(cut)
+        else:
+            scenes = self._cut(statement, strips, blocks, _PROVEN_CUTTINGS, np.inf, rng)
+        for scene in islice(scenes, _PROVEN_CUTTINGS):
             member = self._place(statement, scene)
             if member.is_proven:
                 return member
         return None
 
+    def _choose_alike(self, scenes: list[Scene], wanted: Scene, leeway: float) -> Iterator[Scene]:
+        """Those whose envelope is like that of another scene, the most alike first."""
+        outline, *others = outline_all([wanted, *scenes], self.listener)
+        unlike = [compare(other, outline) for other in others]
+        alike = (at for at in np.argsort(unlike).tolist() if unlike[at] <= leeway * 2 * ALIKE)
+        return (scenes[at] for at in alike)
+
     def _cut(
         self,
         statement: Scene,
         strips: Mapping[str, Strip],
-        share: float,
+        blocks: float,
         count: int,
+        apart_s: Seconds,
         rng: np.random.Generator,
-    ) -> list[Scene]:
-        """A statement over so much of each sound, more or less, so many times.
+    ) -> Iterator[Scene]:
+        """A statement over parts of its sounds, so many times at most, each lasting so many blocks.
 
         Where two sounds are together and nothing else is heard, and at times elsewhere, they last
         equally long: else one goes on alone, and nobody can deny that it follows the other.
         """
         named = labels(statement)
-        whole = np.array([strips[label].extent for label in named])
-        lengths = share * whole * np.exp(rng.normal(0, _UNEVEN, (count, len(named))))
+        whole = np.array([max(strips[label].extent, 1) for label in named])
+        shortest = np.minimum(whole, _SHORTEST_S / BLOCK_S)
+        lengths = whole * np.exp(rng.normal(0, _UNEVEN, (count, len(named))))
+        are_even = np.full(count, False)
         if isinstance(statement, Overlay):
             are_even = np.full(count, True) if len(named) == 2 else rng.integers(2, size=count) > 0
+        for _ in range(_FITTINGS):  # what one sound cannot last is left to the others
             lengths[are_even] = lengths[are_even].min(axis=1, keepdims=True)
-        lengths = np.rint(np.maximum(lengths, _SHORTEST_S / BLOCK_S)).astype(int)
+            lasted = self.composer.estimate(statement, dict(zip(named, lengths.T, strict=True)))
+            lengths *= (blocks / lasted)[:, np.newaxis]
+            lengths = np.minimum(np.maximum(lengths, shortest), whole)
+        lengths[are_even] = lengths[are_even].min(axis=1, keepdims=True)
+        lengths = np.rint(lengths).astype(int)
         cuts = {
             label: strips[label].draw(own, strips[label].starts, rng)
             for label, own in zip(named, lengths.T, strict=True)
             if strips[label].extent > _SHORTEST_S / BLOCK_S
         }
         sounds = {label: strips[label].sound for label in named}
-        fits = [np.full(count, True), *(cut.lengths > 0 for cut in cuts.values())]
-        rows = np.flatnonzero(np.all(fits, axis=0)).tolist()
+        drawn = {label: np.full(count, strips[label].extent) for label in named}
+        drawn |= {label: cut.lengths for label, cut in cuts.items()}
+        fits = np.all([*(own > 0 for own in drawn.values())], axis=0)
+        fits &= np.abs(self.composer.estimate(statement, drawn) - blocks) <= apart_s / BLOCK_S
+        rows = np.flatnonzero(fits)[:_COMPOSED].tolist()
         taken = {label: cut.take_all(rows) for label, cut in cuts.items()}
-        scenes = []
+        longest = self.setting.max_frames
         for at in range(len(rows)):
             parts = sounds | {label: own[at] for label, own in taken.items()}
-            scenes.append(self.composer.compose(statement, parts, rng))
-        longest = self.setting.max_frames
-        return [scene for scene in scenes if longest is None or duration(scene) <= longest]
+            scene = self.composer.compose(statement, parts, rng)
+            if longest is None or duration(scene) <= longest:
+                yield scene
 
     def _place(self, statement: Scene, scene: Scene) -> Placed:
         return Placed.of(scene, statement, self.listener, self.setting)
@@ -547,7 +579,7 @@ class SceneGroups(SplitGroups[Scenes]):
             return None
         drafts = [member.draft(captions) for member, captions in zip(laid, dealt, strict=True)]
         if self._is_even and _MOVED.isdisjoint(self.settings.tell):
-            return even_out(drafts, self.listener, self.setting, rng)
+            return even_out(drafts, self.listener, self.setting, rng, SPARE_S)
         return drafts
 
     def _add_bed(

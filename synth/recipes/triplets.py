@@ -46,7 +46,7 @@ from synth.recipes.base import (
     repeat_each,
     require_two,
 )
-from synth.recipes.evening import even_out
+from synth.recipes.evening import SPARE_S, even_out
 from synth.recipes.fitting import DO_NOT_FIT, FittedPair, Fitting
 from synth.scene.claim import And, Only
 from synth.scene.edit import EditKind, find_edit
@@ -178,7 +178,8 @@ class ClassPairs(SplitGroups[Triplets]):
             wording = Wording(CONNECTIVES, Phrase.of_label, Style.PAPER)
             return [self.draft_contrast(scene, word, wording) for scene, word in members]
         drafts = self._draft_triplet([scene for scene, _ in members], rng)
-        return even_out(drafts, self.listener, self.setting, self.rng(index, "/even"))
+        rng = self.rng(index, "/even")
+        return even_out(drafts, self.listener, self.setting, rng, SPARE_S)
 
     def _draft_triplet(self, scenes: Sequence[Pair], rng: np.random.Generator) -> list[Draft]:
         """Three samples that exchange their captions; further true ones are told in other words."""

@@ -176,7 +176,7 @@ def test_wrong_descriptions_and_sources_are_told(tiny_set: Path, tmp_path: Path)
     assert "git checkout d77aaa4d" in refusal("order-v1")
     assert "git checkout c35bae43" in refusal("order-v2")
     assert "git checkout f26cc880" in refusal("binding-v3")
-    assert "or take binding-v4" in refusal("binding-v1")
+    assert "or take binding-v5" in refusal("binding-v1")
     assert "not defined over jam" in refusal(tiny_set, name="jam")
     assert "sets takes of foley itself" in refusal(tiny_set, takes=7)
     for name, changes, what in (
@@ -204,7 +204,7 @@ def test_every_set_that_ships_is_published_over_foley_and_fits_its_sources(tmp_p
 def test_a_shipped_set_is_what_is_published(
     bench: Callable[..., dict[str, Any]], tmp_path: Path
 ) -> None:
-    found = bench("--workers", "0", name="presence-v4")
+    found = bench("--workers", "0", name="presence-v5")
     assert found["sets"][0]["published"], found
     (record,) = read_records(tmp_path / "out")
     assert record.digest == digest_of(found)

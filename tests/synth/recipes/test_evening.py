@@ -11,11 +11,11 @@ import pytest
 from synth.captions.caption import Style
 from synth.recipes.base import Clip, Draft, make_listener
 from synth.recipes.counts import Counts
-from synth.recipes.evening import compare, outline_all
+from synth.recipes.evening import SPARE_S, compare, outline_all
 from synth.recipes.scenes import Scenes
 from synth.recipes.strips import Strip
 from synth.recipes.triplets import Triplets
-from synth.scene.scene import Concat, Event, Excerpt
+from synth.scene.scene import Concat, Event, Excerpt, Overlay
 from synth.scene.timeline import delay, duration
 from tests.kit.planned import BLOCK, RATE, flatten, level_clip, make_setting, plan
 from tests.synth.truth.oracle import judge_draft
@@ -99,21 +99,42 @@ def test_envelopes_of_a_group_are_alike_but_in_the_style_of_the_paper(recipe: st
     assert measure(Style.NATURAL) < measure(Style.PAPER) / 2
 
 
+def test_neither_length_nor_silence_tells_what_is_together_from_what_follows() -> None:
+    rows, nests = [], []
+    for group in plan(Scenes(scenes=240, max_events=3), library(), SETTING):
+        first, *others = (duration(draft.scene) for draft in group)
+        assert max(abs(other - first) for other in others) <= 3 * BLOCK
+        longest = max(first, *others)
+        assert group[0].frames == longest + round(SPARE_S * RATE)
+        for draft in group:
+            kind = nests if isinstance(draft.scene, Overlay) else rows
+            kind.append((duration(draft.scene) - longest) / BLOCK)
+    assert abs(np.mean(rows) - np.mean(nests)) < 0.3
+
+
+def test_sounds_that_are_too_short_to_be_even_are_used_all_the_same() -> None:
+    short = [level_clip(label, [-25.0] * 11) for label in ("rain", "wind", "siren", "train")]
+    made = plan(Scenes(scenes=16, max_events=2), short, SETTING)
+    assert {type(draft.scene) for draft in flatten(made)} == {Concat, Overlay}
+
+
 def test_an_outline_is_that_of_the_levels() -> None:
     levels = [-20.0] * 10 + [-80.0] * 4 + [-20.0] * 10
     clip = level_clip("rain", levels)
     listener = make_listener([clip], SETTING)
     scene = Event("rain", Excerpt(clip.id, 0, clip.frames))
-    active, pauses, longest, thirds, centre, spread, _, crest = outline_all([scene], listener)[0]
-    assert (active * 0.4, pauses * 0.5, longest * 0.2) == pytest.approx((1.0, 1, 0.2))
+    length, active, pauses, longest, *others = outline_all([scene], listener)[0]
+    assert (length * 0.03, active * 0.4) == pytest.approx((1.2, 1.0))
+    assert (pauses * 0.5, longest * 0.2) == pytest.approx((1, 0.2))
+    thirds, centre, spread, _, crest = others
     assert (thirds, centre) == pytest.approx((0, 0), abs=1e-6)
     powers = 10 ** (np.array(levels) / 10)
-    assert crest * 1.5 == pytest.approx(10 * np.log10(powers.max() / powers.mean()))
+    assert crest * 0.75 == pytest.approx(10 * np.log10(powers.max() / powers.mean()))
     moments = np.arange(24) + 0.5
     expected = np.sqrt((powers * (moments - 12) ** 2).sum() / powers.sum()) / 24
     assert spread * 0.007 == pytest.approx(expected)
     twice = Concat(scene, replace(scene), -4 * BLOCK)
-    assert outline_all([twice], listener)[0][1] * 0.5 == pytest.approx(3)
+    assert outline_all([twice], listener)[0][2] * 0.5 == pytest.approx(3)
 
 
 def test_parts_are_heard_for_about_as_long_as_asked() -> None:

@@ -454,7 +454,7 @@ def test_a_bed_lies_under_the_whole_scene_and_is_never_named() -> None:
 
 
 def test_captions_tell_what_is_measured_where_it_is_asked_for() -> None:
-    recipe = Scenes(scenes=40, captions=10, pause_s=(0.0, 2.0), tell=get_args(SceneMeasure))
+    recipe = Scenes(scenes=80, captions=10, pause_s=(0.0, 2.0), tell=get_args(SceneMeasure))
     found = flatten(plan(recipe))
     told = {
         each.claim.quantity

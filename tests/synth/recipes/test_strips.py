@@ -48,6 +48,7 @@ def outline_naively(powers: np.ndarray) -> tuple[float, ...]:
     tilt = 10 * np.log10(np.mean(powers[:third]) / np.mean(powers[-third:]))
     crest = 10 * np.log10(max(powers) / np.mean(powers))
     return (
+        len(powers) * 0.05 / 0.03,
         len(active) / 8,
         len(pauses) / 0.5,
         max(pauses, default=0) / 4,
@@ -55,7 +56,7 @@ def outline_naively(powers: np.ndarray) -> tuple[float, ...]:
         abs(centre / len(powers) - 0.5) / 0.03,
         square**0.5 / len(powers) / 0.007,
         square**0.5 / 4,
-        crest / 1.5,
+        crest / 0.75,
     )
 
 
