@@ -468,7 +468,7 @@ class SceneGroups(SplitGroups[Scenes]):
         return None
 
     def _bound_length(self, named: Sequence[str], strips: Mapping[str, Strip]) -> float:
-        """Blocks that a group lasts: as a sound; two as the shorter one, if it holds them in a row."""
+        """Blocks that a group lasts: as a sound; two as the shorter, if it holds both in a row."""
         longest = max(strip.sound.heard.frames for strip in strips.values())
         together = min(strips[label].extent for label in named)
         if len(named) == 2 and together * BLOCK_S >= 2 * _SHORTEST_S:
