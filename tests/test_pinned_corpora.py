@@ -56,7 +56,7 @@ CORPORA: dict[str, tuple[dict[str, Any], str]] = {
     "acba": ({"recipe": {"acba": {"pairs": {"train": 10, "test": 4}}}}, "f9fc96ec38caa0f2"),
     "scenes": (
         {"recipe": {"scenes": {"scenes": 12, "variants": 2, "max_events": 3}}},
-        "5d913a468eda74c9",
+        "ccf530b7912c9029",
     ),
     "counts": (
         {

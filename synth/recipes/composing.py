@@ -102,7 +102,7 @@ class Composer:
         return joined
 
     def estimate(self, statement: Scene, lengths: Mapping[str, Blocks]) -> Blocks:
-        """About how many blocks a statement lasts over sounds that last so many."""
+        """About how many blocks a statement lasts, given those of its sounds."""
         if isinstance(statement, Event):
             return lengths[statement.label]
         parts = [self.estimate(part, lengths) for part in operands(statement)]
@@ -112,7 +112,8 @@ class Composer:
         crossfade = 0 if pause else self.crossfade
         lasted = parts[0]
         for previous, part in pairwise(parts):
-            lasted = lasted + part + (pause - crossfade * np.minimum(previous, part))
+            seam = lasted + pause - crossfade * np.minimum(previous, part)
+            lasted = (np.ceil(seam - 1e-9) if crossfade else seam) + part
         return lasted
 
     def _align(self, crossfade: Frames, length: Frames) -> Frames:

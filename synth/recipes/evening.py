@@ -23,10 +23,10 @@ from synth.truth.ear import BLOCK_S, SILENCE
 from synth.truth.listener import Listener
 
 ALIKE: Final = 8.0
-"""Envelopes that are no further apart (`compare`) tell nothing."""
+"""Envelopes no further apart (`compare`) tell little; those of scenes may be twice as far."""
 
 SPARE_S: Final[Seconds] = 0.15
-"""Silence that the longest sample of a group has, too: else it alone would begin at once."""
+"""Even the longest sample of a group gets this silence: else it alone would begin without any."""
 
 _SPREAD_DB: Final[Decibels] = 3.0
 """So far up or down a sample's level may lie from the mean of its group."""
@@ -105,7 +105,7 @@ def even_out(
     """The samples of a group in one length, each at a place and a level drawn alike.
 
     Args:
-        spare_s: Silence of the longest, where `setting` has room for it.
+        spare_s: Silence to add even to the longest sample, as far as `setting` has room.
     """
     longest = max(duration(draft.scene) for draft in drafts)
     spared = longest + to_frames(spare_s, setting.rate)

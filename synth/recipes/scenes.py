@@ -259,12 +259,13 @@ def read_expressions(path: Path) -> list[str]:
 # Scene groups: one drawn scene and its edits, composed, proven and captioned.
 
 
-_TEMPLATES: Final = (1.0,) * 6 + (np.inf,) * 4
-"""So many are tried. How unlike the scenes of a group may be, in what they may be at first: short
-sounds that are together cannot last as long as in a row."""
+_TEMPLATES: Final = 10
 _DRAWS: Final = 50
 _DEALT_DRAWS: Final = 5
 """Of each template, whose clips are given: only their order and places are drawn."""
+_EVEN_DRAWS: Final = 0.4
+"""Share of the draws whose scenes must be alike: short sounds together cannot last as long as in a
+row, so the others may be as unlike as they are."""
 _PLACINGS: Final = 2
 """Nine in ten of the scenes that can be proven at all are so as they are placed first."""
 _LEAST_KEPT: Final = 0.5
@@ -350,9 +351,9 @@ class SceneGroups(SplitGroups[Scenes]):
         hand = self.dealer.hand(index) if self.dealer else ()
         if len(hand) > 2 and (drafts := self._make_dealt(DealtCast(hand), rng)) is not None:
             return drafts
-        for leeway in _TEMPLATES:
+        for _ in range(_TEMPLATES):
             draw_template = self._choose_template(rng)
-            for _ in range(_DRAWS):
+            for leeway in self._list_leeways(_DRAWS):
                 drafts = self._draw(draw_template(), self.cast, leeway, rng)
                 if drafts is not None:
                     return drafts
@@ -363,13 +364,19 @@ class SceneGroups(SplitGroups[Scenes]):
         )
 
     def _make_dealt(self, cast: DealtCast, rng: np.random.Generator) -> list[Draft] | None:
-        for leeway in _TEMPLATES:
+        for _ in range(_TEMPLATES):
             draw_template = self._draw_shape(len(cast.hand) - 1, rng)
-            for _ in range(_DEALT_DRAWS):
+            for leeway in self._list_leeways(_DEALT_DRAWS):
                 drafts = self._draw(draw_template(), cast, leeway, rng)
                 if drafts is not None:
                     return drafts
         return None
+
+    def _list_leeways(self, count: int) -> list[float]:
+        """For each draw, how many times the usual difference of a group's scenes is allowed."""
+        least, most = self.settings.pause_s  # pauses that are drawn are as unlike
+        even = round(_EVEN_DRAWS * count)
+        return [1 + (most - least) / (4 * _ALIKE_S)] * even + [np.inf] * (count - even)
 
     def _choose_template(self, rng: np.random.Generator) -> Callable[[], Scene]:
         """One of the spec's expressions, or templates of one size and outermost operator."""
@@ -468,7 +475,7 @@ class SceneGroups(SplitGroups[Scenes]):
         return None
 
     def _bound_length(self, named: Sequence[str], strips: Mapping[str, Strip]) -> float:
-        """Blocks that a group lasts: as a sound; two as the shorter, if it holds both in a row."""
+        """Most blocks a group lasts: as its longest sound; of two, as the shorter, if long enough."""
         longest = max(strip.sound.heard.frames for strip in strips.values())
         together = min(strips[label].extent for label in named)
         if len(named) == 2 and together * BLOCK_S >= 2 * _SHORTEST_S:
@@ -488,7 +495,7 @@ class SceneGroups(SplitGroups[Scenes]):
 
         Args:
             blocks: How long it lasts, about, if it is the first.
-            leeway: How unlike it may be, as in `_TEMPLATES`.
+            leeway: How unlike it may be (`_list_leeways`).
             placed: The others; its envelope is like that of the first.
         """
         if placed:
@@ -519,14 +526,20 @@ class SceneGroups(SplitGroups[Scenes]):
         apart_s: Seconds,
         rng: np.random.Generator,
     ) -> Iterator[Scene]:
-        """A statement over parts of its sounds, so many times at most, each lasting so many blocks.
+        """Up to `_COMPOSED` scenes of a statement over parts of its sounds, about `blocks` long.
 
         Where two sounds are together and nothing else is heard, and at times elsewhere, they last
         equally long: else one goes on alone, and nobody can deny that it follows the other.
         """
         named = labels(statement)
-        whole = np.array([max(strips[label].extent, 1) for label in named])
-        shortest = np.minimum(whole, _SHORTEST_S / BLOCK_S)
+        least, block = _SHORTEST_S / BLOCK_S, BLOCK_S * self.setting.rate
+        cuttable = {label for label in named if strips[label].extent > least}
+        sounds = {label: strips[label].sound for label in named}
+        longest = {label: sounds[label].heard.frames / block for label in named}
+        longest |= {label: strips[label].extent for label in cuttable}
+        whole = np.array([*longest.values()])
+        shortest = np.where([label in cuttable for label in named], least, whole)
+        silent = self.composer.estimate(statement, dict.fromkeys(named, np.zeros(1)))
         lengths = whole * np.exp(rng.normal(0, _UNEVEN, (count, len(named))))
         are_even = np.full(count, False)
         if isinstance(statement, Overlay):
@@ -534,27 +547,26 @@ class SceneGroups(SplitGroups[Scenes]):
         for _ in range(_FITTINGS):  # what one sound cannot last is left to the others
             lengths[are_even] = lengths[are_even].min(axis=1, keepdims=True)
             lasted = self.composer.estimate(statement, dict(zip(named, lengths.T, strict=True)))
-            lengths *= (blocks / lasted)[:, np.newaxis]
+            lengths *= (np.maximum(blocks - silent, 1) / (lasted - silent))[:, np.newaxis]
             lengths = np.minimum(np.maximum(lengths, shortest), whole)
         lengths[are_even] = lengths[are_even].min(axis=1, keepdims=True)
         lengths = np.rint(lengths).astype(int)
         cuts = {
             label: strips[label].draw(own, strips[label].starts, rng)
             for label, own in zip(named, lengths.T, strict=True)
-            if strips[label].extent > _SHORTEST_S / BLOCK_S
+            if label in cuttable
         }
-        sounds = {label: strips[label].sound for label in named}
-        drawn = {label: np.full(count, strips[label].extent) for label in named}
+        drawn = {label: np.full(count, frames) for label, frames in longest.items()}
         drawn |= {label: cut.lengths for label, cut in cuts.items()}
         fits = np.all([*(own > 0 for own in drawn.values())], axis=0)
         fits &= np.abs(self.composer.estimate(statement, drawn) - blocks) <= apart_s / BLOCK_S
         rows = np.flatnonzero(fits)[:_COMPOSED].tolist()
         taken = {label: cut.take_all(rows) for label, cut in cuts.items()}
-        longest = self.setting.max_frames
+        most = self.setting.max_frames
         for at in range(len(rows)):
             parts = sounds | {label: own[at] for label, own in taken.items()}
             scene = self.composer.compose(statement, parts, rng)
-            if longest is None or duration(scene) <= longest:
+            if most is None or duration(scene) <= most:
                 yield scene
 
     def _place(self, statement: Scene, scene: Scene) -> Placed:

@@ -103,7 +103,7 @@ def test_neither_length_nor_silence_tells_what_is_together_from_what_follows() -
     rows, nests = [], []
     for group in plan(Scenes(scenes=240, max_events=3), library(), SETTING):
         first, *others = (duration(draft.scene) for draft in group)
-        assert max(abs(other - first) for other in others) <= 3 * BLOCK
+        assert max(abs(other - first) for other in others) <= 2 * BLOCK
         longest = max(first, *others)
         assert group[0].frames == longest + round(SPARE_S * RATE)
         for draft in group:
