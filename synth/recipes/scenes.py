@@ -475,7 +475,7 @@ class SceneGroups(SplitGroups[Scenes]):
         return None
 
     def _bound_length(self, named: Sequence[str], strips: Mapping[str, Strip]) -> float:
-        """Most blocks a group lasts: as its longest sound; of two, as the shorter, if long enough."""
+        """Most blocks a group lasts: its longest sound, or the shorter of two if long enough."""
         longest = max(strip.sound.heard.frames for strip in strips.values())
         together = min(strips[label].extent for label in named)
         if len(named) == 2 and together * BLOCK_S >= 2 * _SHORTEST_S:
