@@ -275,6 +275,7 @@ _SHORTEST_S: Final[Seconds] = 0.4
 """No sound is cut to less."""
 _CUTTINGS: Final = 8
 _COMPOSED: Final = 6
+"""Of the cuttings that fit, so many are composed."""
 _PROVEN_CUTTINGS: Final = 3
 _FITTINGS: Final = 2
 _ALIKE_S: Final[Seconds] = 0.08
@@ -501,7 +502,9 @@ class SceneGroups(SplitGroups[Scenes]):
         if placed:
             blocks = duration(placed[0].scene) / (BLOCK_S * self.setting.rate)
             cut = [*self._cut(statement, strips, blocks, _CUTTINGS, leeway * _ALIKE_S, rng)]
-            scenes = self._choose_alike(cut, placed[0].scene, leeway) if cut else iter(cut)
+            if not cut:
+                return None
+            scenes = self._choose_alike(cut, placed[0].scene, leeway)
         else:
             scenes = self._cut(statement, strips, blocks, _PROVEN_CUTTINGS, np.inf, rng)
         for scene in islice(scenes, _PROVEN_CUTTINGS):
