@@ -119,8 +119,8 @@ def read_setup(name: str, *parts: str, **values: object) -> str:
     text = (_SETUPS / f"{name}.md").read_text("utf-8")
     first, *sections = re.split("^## ", text, flags=re.MULTILINE)
     by_title = dict(section.split("\n", 1) for section in sections)
-    told = " ".join([first, *(by_title[part] for part in parts)]).format(**values)
-    return " ".join(told.split())
+    chosen = [first, *(by_title[part] for part in parts)]
+    return "\n\n".join(part.strip() for part in chosen).format(**values)
 
 
 def make_config(**settings: Any) -> TrainConfig:
