@@ -16,8 +16,7 @@ import pytest
 
 from pipelines.cli.app import present
 from pipelines.cli.look.console import sql_command
-from pipelines.look.console.database import Database
-from pipelines.look.console.tables import TABLES
+from pipelines.look.console.database import Database, describe_tables
 from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import Corpus
 from synth.scene.scene import from_json
@@ -68,7 +67,7 @@ def refused(database: Database, query: str) -> SpecError:
 
 
 def test_every_table_and_column_is_described_and_on_the_page(database: Database) -> None:
-    assert [table.name for table in database.tables] == [table.name for table in TABLES]
+    assert [table.name for table in database.tables] == [table.name for table in describe_tables()]
     page = PAGE.read_text(encoding="utf-8")
     for table in database.tables:
         columns = database.list_columns(table)
@@ -76,7 +75,7 @@ def test_every_table_and_column_is_described_and_on_the_page(database: Database)
         section = page.partition(f"### `{table.name}`\n\n{table.about}\n")[2].partition("\n#")[0]
         documented = re.findall(r"^\| `(\w+)` \| (\S+) \| (.+) \|$", section, re.MULTILINE)
         # Of a rendered sample the page lists what a planned one has not.
-        repeated = TABLES[1].columns if table.name == "samples" else ()
+        repeated = describe_tables()[1].columns if table.name == "samples" else ()
         assert documented == [
             (each.name, each.outer_type, table.columns[each.name])
             for each in columns
@@ -315,7 +314,7 @@ def test_a_plan_has_all_tables_but_samples(
 ) -> None:
     ask(plan_only, None, None, None, as_json=True)
     listed = json.loads(capsys.readouterr().out)
-    assert list(listed) == [table.name for table in TABLES if table.name != "samples"]
+    assert list(listed) == [table.name for table in describe_tables() if table.name != "samples"]
     assert listed["plan"]["columns"][0]["about"] == "Key of the sample in its shard."
     with Database.open(plan_only) as database:
         assert answered(database, "SELECT count(*) FROM events") == [(288,)]
