@@ -31,6 +31,8 @@ NAMED_ELSEWHERE: Final = ("cc", "other")
 
 def dataset_card(facts: Mapping[str, Any]) -> str:
     """Markdown that says what the corpus holds, how it was made and under which licences."""
+    import jinja2  # workers do not need it
+
     samples = sum(counts["samples"] for counts in facts["splits"].values())
     front_matter = {
         "pretty_name": f"{facts['corpus']} ({facts['version']})",
@@ -48,64 +50,19 @@ def dataset_card(facts: Mapping[str, Any]) -> str:
             }
         ],
     }
-    splits = "\n".join(
-        f"| {split} | {counts['samples']:,} | {counts['shards']:,} |"
-        for split, counts in facts["splits"].items()
+    environment = jinja2.Environment(
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
     )
-    rights = "\n".join(f"| {name} | {count:,} |" for name, count in facts["licences"].items())
-    generators = "\n".join(f"| {name} | {count:,} |" for name, count in facts["generators"].items())
-    rate, resampled = facts["sample_rate"], ""
-    if rate != RATE:
-        resampled = f" This corpus is at {rate:,} Hz: `segue export --to laion` resamples it."
-    stems = ""
-    if facts.get("stems"):
-        stems = f"""\
-`KEY.stems.{facts["audio_format"]}` holds its sounds alone, in the order of `events`, one after the
-other and each as long as the sample; added as 16-bit integers they give the sample exactly.
-"""
-    return f"""---
-{yaml.safe_dump(front_matter, sort_keys=False).strip()}
----
-# {facts["corpus"]}
-
-Synthetic audio-caption pairs made by Segue: recipe `{facts["recipe"]}` over source
-`{facts["source"]}`, version `{facts["version"]}`, {facts["hours"]:.2f} hours at
-{rate:,} Hz.
-
-Every caption in `text` was proven true of the timeline that the audio was rendered from, and every
-caption in `negatives` proven false. {_by_whom(facts["generators"])}
-{_caveat(facts["excerpts_of_captioned_clips"])}
-| split | samples | shards |
-|---|---:|---:|
-{splits}
-
-Each sample is `KEY.{facts["audio_format"]}` and `KEY.json`; the fields are the same in every one.
-{stems}`samples.parquet` lists all samples with their scenes, `croissant.json` describes the files.
-Megatron-Energon reads the shards by `.nv-meta` and the indexes `*.tar.idx`.
-
-## Training with LAION-CLAP or open_clip
-
-Their loaders take 10 s at {RATE:,} Hz. LAION-CLAP's resamples nothing and fails at a longer
-sample; open_clip's cuts it at random, which can make a caption false. Build with
-`length: exact 10 s` and `sample_rate: {RATE}`.{resampled}
-Fill shorter samples with silence: `--data-filling pad` for LAION-CLAP, `--audio-fill pad` for
-open_clip. In a sample that is looped statements of order are false.
-
-## Who made the captions
-
-| generator | captions |
-|---|---:|
-{generators}
-
-## Licences
-
-{_rights(facts)} `ATTRIBUTION.csv` credits every clip, and each sample's JSON names the licence of
-its own mix and those of its clips. This is bookkeeping, not legal advice.
-
-| licence | clips |
-|---|---:|
-{rights}
-"""
+    text = Path(__file__).with_name("card.md").read_text(encoding="utf-8")
+    return environment.from_string(text).render(
+        facts=facts,
+        front_matter=_to_yaml(front_matter).strip(),
+        rate=RATE,
+        is_by_model=any(map(Author.MODEL.wrote, facts["generators"])),
+    )
 
 
 def _licence_of(facts: Mapping[str, Any]) -> dict[str, str]:
@@ -117,31 +74,6 @@ def _licence_of(facts: Mapping[str, Any]) -> dict[str, str]:
         if licence.url:
             fields["license_link"] = licence.url
     return fields
-
-
-def _rights(facts: Mapping[str, Any]) -> str:
-    if facts["licence_reason"]:
-        return f"No single licence covers all samples: {facts['licence_reason']}."
-    return f"A work of all these clips can be under {facts['licence']}."
-
-
-def _by_whom(generators: Mapping[str, int]) -> str:
-    if not any(map(Author.MODEL.wrote, generators)):
-        return "Captions were made by rule; no language model took part."
-    return (
-        "Some were written by a language model and put to checks: paraphrases and rewrites are "
-        "true as far as these can tell, and so are exchanged sources (`rebind`) false; new orders "
-        "were proven false like all others."
-    )
-
-
-def _caveat(excerpts: int) -> str:
-    if not excerpts:
-        return ""
-    return (
-        f"\n{excerpts:,} sounds are excerpts of captioned clips: that their captions hold of the "
-        "excerpts too is taken on trust.\n"
-    )
 
 
 # The licence ledger of a corpus: ATTRIBUTION.csv, and what `corpus.json` says of licences.
