@@ -171,41 +171,6 @@ def _row(clip: Mapping[str, Any]) -> tuple[str, ...]:
 CROISSANT_FILE: Final = "croissant.json"
 CONFORMS_TO: Final = "http://mlcommons.org/croissant/1.0"
 MIME: Final = {"flac": "audio/flac", "wav": "audio/x-wav"}
-_TERMS: Final = (
-    *("citeAs", "column", "equivalentProperty", "extract", "field", "fileProperty", "fileObject"),
-    *("fileSet", "format", "includes", "isLiveDataset", "jsonPath", "key", "md5", "parentField"),
-    *("path", "recordSet", "references", "regex", "repeated", "replace", "samplingRate"),
-    *("separator", "source", "subField", "transform"),
-)
-_CONTEXT: Final[Mapping[str, Any]] = {
-    "@language": "en",
-    "@vocab": "https://schema.org/",
-    "sc": "https://schema.org/",
-    "cr": "http://mlcommons.org/croissant/",
-    "rai": "http://mlcommons.org/croissant/RAI/",
-    "dct": "http://purl.org/dc/terms/",
-    "conformsTo": "dct:conformsTo",
-    "data": {"@id": "cr:data", "@type": "@json"},
-    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
-    "examples": {"@id": "cr:examples", "@type": "@json"},
-    **{term: f"cr:{term}" for term in _TERMS},
-}
-
-
-_FIELDS: Final = {
-    "id": ("sc:Text", "Key of the sample in its shard."),
-    "caption": ("sc:Text", "The main caption, proven true."),
-    "labels": ("sc:Text", "Labels of the sounds, in scene order."),
-    "relation": ("sc:Text", "How the sounds follow one another."),
-    "group": ("sc:Text", "Minimal-pair group: the same clips in another composition."),
-    "split": ("sc:Text", "train, val or test."),
-    "notation": ("sc:Text", "The scene: + is then, * is with."),
-    "scene": ("sc:Text", "The scene as JSON, from which the audio can be rendered again."),
-    "frames": ("sc:Integer", "Length of the audio."),
-    "sample_rate": ("sc:Integer", "In Hz."),
-    "shard": ("sc:Text", "Name of the shard that holds it."),
-}
-_REPEATED: Final = frozenset({"labels"})
 
 
 def croissant(
@@ -216,10 +181,11 @@ def croissant(
     Two record sets: `samples` are the rows of `samples.parquet`, `audio` the shards' audio members,
     by the sample's id. There is no `datePublished`: equal corpora have equal files.
     """
+    described = json.loads(Path(__file__).with_name(CROISSANT_FILE).read_text(encoding="utf-8"))
     audio_format = facts["audio_format"]
     archives = [_archive(receipt) for receipt in receipts]
     return {
-        "@context": dict(_CONTEXT),
+        "@context": described["@context"],
         "@type": "sc:Dataset",
         "name": facts["corpus"],
         "description": (
@@ -251,7 +217,7 @@ def croissant(
                 "includes": f"*{'[0-9]' if facts.get('stems') else ''}.{audio_format}",
             },
         ],
-        "recordSet": [_samples(), _audio()],
+        "recordSet": described["recordSet"],
     }
 
 
@@ -265,60 +231,6 @@ def _archive(receipt: ShardReceipt) -> dict[str, Any]:
         "contentSize": f"{receipt.bytes} B",
         "encodingFormat": "application/x-tar",
         "sha256": receipt.sha256,
-    }
-
-
-def _samples() -> dict[str, Any]:
-    return {
-        "@type": "cr:RecordSet",
-        "@id": "samples",
-        "name": "samples",
-        "key": {"@id": "samples/id"},
-        "field": [
-            {
-                "@type": "cr:Field",
-                "@id": f"samples/{name}",
-                "name": name,
-                "description": description,
-                "dataType": kind,
-                "repeated": name in _REPEATED,
-                "source": {"fileObject": {"@id": SAMPLES_FILE}, "extract": {"column": name}},
-            }
-            for name, (kind, description) in _FIELDS.items()
-        ],
-    }
-
-
-def _audio() -> dict[str, Any]:
-    source = {"fileSet": {"@id": "audio-members"}}
-    return {
-        "@type": "cr:RecordSet",
-        "@id": "audio",
-        "name": "audio",
-        "key": {"@id": "audio/id"},
-        "field": [
-            {
-                "@type": "cr:Field",
-                "@id": "audio/id",
-                "name": "id",
-                "description": "Key of the sample in its shard.",
-                "dataType": "sc:Text",
-                "references": {"field": {"@id": "samples/id"}},
-                "source": source
-                | {
-                    "extract": {"fileProperty": "filename"},
-                    "transform": {"regex": "^([a-z0-9-]+)"},
-                },
-            },
-            {
-                "@type": "cr:Field",
-                "@id": "audio/audio",
-                "name": "audio",
-                "description": "The sound.",
-                "dataType": "sc:AudioObject",
-                "source": source | {"extract": {"fileProperty": "content"}},
-            },
-        ],
     }
 
 
