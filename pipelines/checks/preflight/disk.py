@@ -17,18 +17,17 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from pipelines.builder.plan import ShardPlan
 from pipelines.builder.render import RenderJob, is_done, read_rights
 from pipelines.config.spec import AudioSpec
 from pipelines.store.places import Places
-from pipelines.store.row_file import read_batches, read_rows
+from pipelines.store.row_file import read_batches, read_columns, read_rows
 from synth.audio.bank import INDEX_SCHEMA, Bank
 from synth.audio.render import render
 from synth.base.atomic import free_bytes
 from synth.base.errors import PlanError
-from synth.corpus.corpus import CLIPS_FILE, CORPUS_FILE, PLAN_FILE, SAMPLES_FILE
+from synth.corpus.corpus import CLIPS_FILE, CORPUS_FILE, PLAN_FILE
 from synth.corpus.shards import AudioFormat, ShardWriter, document, serialise_document
 from synth.scene.scene import from_text
 
@@ -194,37 +193,12 @@ def format_gigabytes(count: int) -> str:
     return f"{count / 1e9:.2f} GB" if count >= 1e7 else f"{count / 1e6:.2f} MB"
 
 
-def find_ratio(places: Places, audio: AudioSpec, pace: RenderPace | None) -> Ratio:
-    """The ratio of a built version of the corpus, else of a few samples, else an assumed one.
-
-    What a built version tells leaves out stems.
-    """
-    built = None if audio.stems else _measure_built_ratio(places, audio.format)
-    if built is not None:
-        return built
+def find_ratio(audio: AudioSpec, pace: RenderPace | None) -> Ratio:
+    """The ratio of a few samples, else an assumed one."""
     if pace is not None:
         known = f"measured on {pace.samples} samples of this plan, +- {pace.margin:.0%}"
         return Ratio(pace.audio_ratio, known, pace.margin)
     return Ratio(ASSUMED_RATIO[audio.format] * (1 + audio.stems), "assumed")
-
-
-def _measure_built_ratio(places: Places, audio_format: AudioFormat) -> Ratio | None:
-    names = [places.version]
-    if places.versions.is_dir():
-        names += sorted(folder.name for folder in places.versions.iterdir() if folder.is_dir())
-    for name in dict.fromkeys(names):
-        folder = places.versions / name
-        if not ((folder / CORPUS_FILE).is_file() and (folder / SAMPLES_FILE).is_file()):
-            continue
-        frames = size = 0
-        for batch in read_batches(folder / SAMPLES_FILE, ["member", "frames", "size"]):
-            if not batch["member"][0].as_py().endswith(f".{audio_format.value}"):
-                break
-            frames += pc.sum(batch["frames"]).as_py()
-            size += pc.sum(batch["size"]).as_py()
-        if frames:
-            return Ratio(size / (frames * PCM_BYTES), f"measured on the built version {name}")
-    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,18 +260,12 @@ def estimate_disk(
         plan = (places.manifests / PLAN_FILE).stat().st_size
         manifests = plan + left.samples * _MANIFEST_BYTES_A_SAMPLE
         manifests += len(left.shards) * _MANIFEST_BYTES_A_SHARD
+    bank = read_columns(index, [INDEX_SCHEMA.field("frames").name]) if index.is_file() else None
     return DiskEstimate(
         shards=round(shards),
         manifests=manifests,
-        bank=_measure_bank(index),
+        bank=0 if bank is None else (pc.sum(bank["frames"]).as_py() or 0) * PCM_BYTES,
         there=left.there,
         free=free_bytes(places.out),
         ratio=ratio,
     )
-
-
-def _measure_bank(index: Path) -> int:
-    if not index.is_file():
-        return 0
-    frames = pq.read_table(index, columns=[INDEX_SCHEMA.field("frames").name])
-    return int(pc.sum(frames["frames"]).as_py() or 0) * PCM_BYTES

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from math import ceil
@@ -33,7 +33,6 @@ def find_faults(splits: Sequence[PlannedSplit], training: Training) -> list[str]
     judges = {
         LoaderKind.TRAINER: _judge_trainer,
         LoaderKind.BOUNDED: _judge_bounded,
-        LoaderKind.PLAIN: _judge_plain,
     }
     found = [
         finding
@@ -84,17 +83,6 @@ def _judge_bounded(split: PlannedSplit, training: Training) -> Iterator[str]:
         )
 
 
-def _judge_plain(split: PlannedSplit, training: Training) -> Iterator[str]:
-    starved = list(_judge_bounded(split, training))
-    yield from starved
-    steps = split.deal(training).steps_of_ranks
-    if not starved and steps.min() < steps.max():
-        yield (
-            f"split {split.name}: ranks would take {steps.min()} to {steps.max()} steps, and those "
-            "with more would hang"
-        )
-
-
 def describe_fixes(splits: Sequence[PlannedSplit], training: Training) -> str:
     """Changes of which each by itself makes the plan fit, as the user writes them."""
     found: list[str] = []
@@ -104,20 +92,17 @@ def describe_fixes(splits: Sequence[PlannedSplit], training: Training) -> str:
         found.append(
             f"shards: {{samples: {samples}}} in the spec" + _format_loss(repacked, training)
         )
-    kinds = [
-        list(_try_fewer_workers(training)),
-        list(_try_other_batches(splits, training)),
-        list(_try_other_loaders(training)),
-    ]
-    for changes in kinds:
-        words = (
-            each + _format_loss(splits, changed) for each, changed in _keep_fitting(splits, changes)
+    for changes in (
+        _try_fewer_workers(training),
+        _try_other_batches(splits, training),
+        _try_other_loaders(training),
+    ):
+        fitting = (
+            words + _format_loss(splits, changed)
+            for words, changed in changes
+            if not find_faults(splits, changed)
         )
-        found += islice(words, 1)
-    if samples is None:
-        found += islice(_try_other_shards(splits, [*kinds[1], *kinds[2]]), 1)
-    if not found:
-        found += islice((words for words, _ in _keep_fitting(splits, _try_fewer_gpus(training))), 1)
+        found += islice(fitting, 1)
     fewest = min(split.samples for split in splits)
     return "; or ".join(found) or f"a larger corpus, or fewer GPUs with --batch {fewest} or less"
 
@@ -128,7 +113,7 @@ def find_best_shards(splits: Sequence[PlannedSplit], training: Training) -> int 
     Those that give every loader worker the same number of shards are tried; of equals the largest
     is taken. None where none fits.
     """
-    if set(training.loaders) == {LoaderKind.TRAINER}:
+    if not training.deals:
         return None
     best: tuple[float, int] | None = None
     sizes = {
@@ -156,7 +141,7 @@ def compute_unseen_percent(split: PlannedSplit, training: Training) -> float:
 
 def _format_loss(splits: Sequence[PlannedSplit], training: Training) -> str:
     """What dealt shards leave out, in brackets."""
-    if set(training.loaders) == {LoaderKind.TRAINER}:
+    if not training.deals:
         return ""
     most = max(compute_unseen_percent(split, training) for split in splits)
     return f" ({most:.1f} % of it unseen in an epoch)"
@@ -181,32 +166,6 @@ def _try_other_loaders(training: Training) -> Iterator[Change]:
     if training.keep_groups and LoaderKind.TRAINER in training.loaders:
         words = "--no-keep-groups (keep_groups: false)"
         yield words, replace(training, keep_groups=False)
-    if LoaderKind.PLAIN in training.loaders:
-        loaders = dict.fromkeys(
-            LoaderKind.BOUNDED if each is LoaderKind.PLAIN else each for each in training.loaders
-        )
-        words = "an epoch of fixed length (--loader bounded)"
-        yield words, replace(training, loaders=tuple(loaders))
-    if set(training.loaders) != {LoaderKind.TRAINER}:
+    if training.deals:
         words = "`segue train`, which deals no shards (--loader trainer)"
         yield words, replace(training, loaders=(LoaderKind.TRAINER,))
-
-
-def _try_fewer_gpus(training: Training) -> Iterator[Change]:
-    for gpus in range(training.gpus - 1, 0, -1):
-        if training.batch % gpus == 0:
-            yield f"--gpus {gpus}", replace(training, gpus=gpus)
-
-
-def _keep_fitting(splits: Sequence[PlannedSplit], changes: Iterable[Change]) -> Iterator[Change]:
-    return ((words, changed) for words, changed in changes if not find_faults(splits, changed))
-
-
-def _try_other_shards(splits: Sequence[PlannedSplit], changes: Iterable[Change]) -> Iterator[str]:
-    """Changes that make it fit together with another `shards.samples`."""
-    for words, changed in changes:
-        samples = find_best_shards(splits, changed)
-        if samples is not None:
-            repacked = [split.repack(samples) for split in splits]
-            loss = _format_loss(repacked, changed)
-            yield f"{words} with shards: {{samples: {samples}}} in the spec{loss}"

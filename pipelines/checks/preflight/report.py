@@ -146,17 +146,13 @@ class PreflightReport:
             }
         return found
 
-    @property
-    def _deals(self) -> bool:
-        return set(self.training.loaders) != {LoaderKind.TRAINER}
-
     def list_notes(self) -> Iterator[str]:
         """What a user should know and no number says."""
         training = self.training
         for split in self.splits:
             if split in self.trained:
                 yield from self._list_split_notes(split)
-            elif self._deals and (
+            elif training.deals and (
                 found := find_faults([split], replace(training, loaders=(LoaderKind.BOUNDED,)))
             ):
                 yield f"{found[0]}, if dealt; read it on one rank or with fewer workers"
@@ -172,7 +168,7 @@ class PreflightReport:
 
     def _list_split_notes(self, split: PlannedSplit) -> Iterator[str]:
         training = self.training
-        if not self._deals:
+        if not training.deals:
             return
         deal, lost = split.deal(training), compute_unseen_percent(split, training)
         steps = deal.steps_of_ranks
@@ -277,7 +273,7 @@ def run_preflight(
         job = RenderJob(places, library.index, audio.mixdown, audio.format)
         rows = draw_rows(places.manifests / PLAN_FILE, shards)
         pace = None if isinstance(source, Unheard) else measure_pace(job, rows)
-        ratio = find_ratio(places, audio, pace)
+        ratio = find_ratio(audio, pace)
         left = find_pending(places, shards)
         licences = read_rights(places.manifests / CLIPS_FILE)
         disk = estimate_disk(places, left, ratio, rows, licences, library.index)

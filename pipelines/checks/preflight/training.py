@@ -18,12 +18,10 @@ class LoaderKind(StrEnum):
     `trainer`: `segue train` shares each batch of the manifest; shards do not matter.
     `bounded`: shards are dealt to ranks and loader workers, and the epoch has a fixed number of
         steps, as in open_clip and LAION-CLAP, or by `WebLoader(...).with_epoch(steps)`.
-    `plain`: shards are dealt in their order, and each rank stops where its own shards end.
     """
 
     TRAINER = "trainer"
     BOUNDED = "bounded"
-    PLAIN = "plain"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +49,11 @@ class Training:
     most_lost: float = MOST_LOST
     steps_per_s: float | None = None
     price_per_gpu_hour: float | None = None
+
+    @property
+    def deals(self) -> bool:
+        """Whether a loader that deals shards must be able to run."""
+        return LoaderKind.BOUNDED in self.loaders
 
     @property
     def readers(self) -> int:

@@ -69,8 +69,7 @@ def plan_command(
         gpus: Number of GPUs, one rank each.
         batch: Samples per step, over all GPUs.
         loader: Loaders that the plan must work with; by default trainer and bounded. trainer: segue
-            train. bounded: whole shards, epochs of fixed length (open_clip, LAION-CLAP). plain:
-            whole shards, each rank until it runs out.
+            train. bounded: whole shards, epochs of fixed length (open_clip, LAION-CLAP).
         split: Splits to train on; by default train.
         keep_groups: Whether segue train keeps groups whole.
         epochs: Epochs of the run.

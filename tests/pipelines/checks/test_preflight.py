@@ -255,7 +255,6 @@ def test_what_would_starve_or_hang_a_rank_is_refused() -> None:
         ([12] * 100, 12, Training(2, 1, 8), "a group of 12 samples does not fit a batch of 8"),
         ([12] * 100, 12, Training(8, 1, 64), "holds 5 groups of up to 12 samples, too few for 8"),
         ([1] * 101, 10, Training(11, 1, 22), r"may get 1 sample \(in 1 of 11 shards\)"),
-        ([1] * 90, 30, Training(2, 1, 60, loaders=(LoaderKind.PLAIN,)), "take 1 to 2 steps"),
     ):
         with pytest.raises(PlanError, match=words) as caught:
             refuse_unfit([planned(groups, shards)], training)
@@ -285,8 +284,6 @@ def test_what_is_accepted_gives_every_rank_equal_steps_and_what_is_refused_has_a
     if loaders != {LoaderKind.TRAINER}:
         assert deal.steps > 0
         assert deal.samples.min() >= each
-    if LoaderKind.PLAIN in loaders:
-        assert set(deal.steps_of_ranks.tolist()) == {deal.steps}
     if LoaderKind.TRAINER in loaders:
         assert split.share(training).steps > 0
         assert min(split.share(training).units_of_ranks) > 0
@@ -320,7 +317,7 @@ def tiny_report(spec: Spec, out: Path, **changes: Any) -> PreflightReport:
     return run_preflight(spec, Training(2, 1, 8, **changes), out, 0, Silent())[2]
 
 
-def test_the_disk_is_foretold_and_a_built_version_tells_how_far_audio_compresses(
+def test_the_disk_is_foretold_by_how_far_some_samples_compress(
     tiny: Callable[..., Spec], ingested: Path, out: Path
 ) -> None:
     foretold = tiny_report(tiny(), ingested).disk
@@ -331,9 +328,7 @@ def test_the_disk_is_foretold_and_a_built_version_tells_how_far_audio_compresses
     assert foretold.shards == pytest.approx(sum(shards), abs=padding + 0.1 * sum(shards))
     after = tiny_report(tiny(), out).disk
     assert (after.needed, after.there) == (0, sum(shards))
-    assert "built version" in tiny_report(tiny(seed=8), out).disk.ratio.known
     other = tiny_report(tiny(seed=8, audio={"format": "wav"}), out).disk.ratio
-    assert "built version" not in other.known
     assert other.value == pytest.approx(1.0, abs=0.01)
 
 
