@@ -210,9 +210,6 @@ def _tell_range(levels: Float64[np.ndarray, " blocks"]) -> str:
 DRAWN: Final = 100
 """Samples that are listened to where nobody says how many."""
 
-OTHERS_DB: Final = (5.0, 10.0)
-"""Two further listeners hear down to `leave_db` and so much more."""
-
 _MOST: Final = 1000.0
 """No level in dB and no time in s of an ear is above."""
 
@@ -237,18 +234,12 @@ _COLUMNS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class AudioAudit:
-    """What an audit of the audio found.
-
-    Args:
-        listeners: By the level in dB below a sound's loudest block down to which another listener
-            hears it: sentences that are not what they are said to be to that one.
-    """
+    """What an audit of the audio found."""
 
     samples: int
     sounds: int
     sentences: int
     findings: tuple[AudioFinding, ...]
-    listeners: Mapping[Decibels, int]
     seconds: float
 
     @property
@@ -261,7 +252,6 @@ class AudioAudit:
         return asdict(self) | {
             "findings": len(self.findings),
             "examples": [asdict(finding) for finding in self.findings[:10]],
-            "listeners": {f"{level:g} dB": count for level, count in self.listeners.items()},
             "seconds": round(self.seconds, 2),
             "seconds_per_sample": round(self.seconds_per_sample, 4),
         }
@@ -300,9 +290,7 @@ def audit_audio(path: Path, count: int = DRAWN, observer: Observer | None = None
             observer.advance("listen")
     observer.finish("listen", f"{len(found)} findings")
     seconds = time.monotonic() - started
-    return AudioAudit(
-        total, auditor.sounds, auditor.sentences, tuple(found), auditor.listeners, seconds
-    )
+    return AudioAudit(total, auditor.sounds, auditor.sentences, tuple(found), seconds)
 
 
 @dataclass
@@ -320,7 +308,6 @@ class _Auditor:
 
     def __post_init__(self) -> None:
         self.sounds = self.sentences = 0
-        self.listeners = {self.ear.leave_db + more: 0 for more in OTHERS_DB}
 
     @classmethod
     def open(cls, corpus: Corpus, file: pq.ParquetFile) -> _Auditor:
@@ -360,24 +347,21 @@ class _Auditor:
         self.sounds += len(stems)
         self.sentences += 1 + len(row["positives"]) + len(row["negatives"])
         for weighting, sample in measured.items():
-            for violation in self._find_violations(row, scene, sample, self.ear.leave_db):
+            for violation in self._find_violations(row, scene, sample):
                 yield (
                     "captions",
                     f"{violation.text!r} passes for {violation.said}, but by measurement "
                     f"({weighting}) {violation.why}",
                 )
-            for level in self.listeners:
-                violations = self._find_violations(row, scene, sample, level)
-                self.listeners[level] += sum(1 for _ in violations)
 
     def _find_violations(
-        self, row: Mapping[str, Any], scene: Scene, measured: MeasuredSample, within_db: Decibels
+        self, row: Mapping[str, Any], scene: Scene, measured: MeasuredSample
     ) -> Iterator[Violation]:
-        """What a listener who hears so far down finds of a sample's sentences."""
+        """What a listener finds of a sample's sentences."""
         lead = row.get("lead") or 0
         places = timeline(scene, lead=lead).placements
         extents = [Stretch(place.onset, place.offset) for place in places]
-        heard = timeline(scene, measured.hear(self.ear, within_db, extents), lead)
+        heard = timeline(scene, measured.hear(self.ear, extents), lead)
         heard = replace(heard, frames=max(heard.frames, row["frames"]))
         return find_violations(row, annotate(heard, self.tags), self.audible)
 
@@ -488,16 +472,16 @@ class MeasuredSample:
         audible = (self.below_loudest <= within_db) & (self.powers > _SILENCE)
         return audible if masked_db is None else audible & (self.below_mix <= masked_db)
 
-    def hear(self, ear: Ear, within_db: Decibels, extents: Sequence[Stretch]) -> list[Activity]:
-        """When one listener hears each sound: there, and nowhere else.
+    def hear(self, ear: Ear, extents: Sequence[Stretch]) -> list[Activity]:
+        """When a listener hears each sound: there, and nowhere else.
 
         Args:
-            ear: What pauses, blips and masked sounds are.
-            within_db: What lies further below the loudest block of a sound is not heard.
+            ear: What pauses, blips and masked sounds are; what lies further below the loudest block
+                of a sound than `leave_db` is not heard.
             extents: From where to where each sound plays; a block may reach further.
         """
         heard = []
-        audible = self.find_audible(within_db, ear.masked_db)
+        audible = self.find_audible(ear.leave_db, ear.masked_db)
         every = zip(audible, extents, self.onsets, self.acoustics, strict=True)
         for marked, extent, onsets, acoustics in every:
             runs = find_runs(bridge(marked, ear.pause_s))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,6 @@ def test_built_corpus_has_no_findings(built: Path) -> None:
     assert (phases.ended, phases.total) == (["listen"], {"listen": 40})
     assert found.sounds >= 80
     assert found.sentences >= 120
-    assert list(found.listeners) == [30.0, 35.0]
 
 
 @pytest.mark.slow
@@ -192,8 +192,6 @@ def test_what_a_row_says_otherwise_than_its_audio_is_named(
     assert words.format(**facts, negative=row["negatives"][0]["text"]) in told[0]
     if change not in (louder, narrower):
         assert checks(found) == {(row["id"], check)}
-    if change is truer:
-        assert all(count > 0 for count in found.listeners.values())
 
 
 def test_altered_clip_of_the_bank_is_named(own: Path) -> None:
@@ -300,7 +298,6 @@ def test_command_tells_what_it_heard(built: Path) -> None:
     assert {line["progress"]: line["done"] for line in progress} == {"audit": 40, "listen": 20}
     assert (told["violations"], told["audio"]["findings"]) == (0, 0)
     assert told["audio"]["samples"] == 20
-    assert told["audio"]["listeners"].keys() == {"30 dB", "35 dB"}
     assert told["audio"]["seconds_per_sample"] > 0
     shown = segue_here("audit", folder, "--audio", "20")
     assert "audio: 20 samples of " in shown.stdout
@@ -351,15 +348,15 @@ def test_listener_hears_what_is_loud_enough_and_not_masked() -> None:
     rate, block = 8000, 400
     stems = np.zeros((2, 12 * block), dtype=np.float32)
     stems[0, block : 4 * block] = 0.1  # heard
-    stems[0, 6 * block : 9 * block] = 0.1 * 10 ** (-31 / 20)  # too quiet for 30 dB
+    stems[0, 6 * block : 9 * block] = 0.1 * 10 ** (-26 / 20)  # too quiet for 25 dB
     stems[0, 10 * block : 12 * block] = 0.1  # masked
     stems[1, 10 * block : 12 * block] = 0.9
     measured = MeasuredSample.of(stems, rate)
     whole = [Stretch(0, 12 * block)] * 2
-    first, second = measured.hear(EAR, 30.0, whole)
+    first, second = measured.hear(EAR, whole)
     assert first.clear == first.faint == (Stretch(block, 4 * block),)
     assert second.clear == (Stretch(10 * block, 12 * block),)
-    keener, _ = measured.hear(EAR, 35.0, whole)
+    keener, _ = measured.hear(replace(EAR, leave_db=30.0), whole)
     assert keener.clear == (Stretch(block, 4 * block), Stretch(6 * block, 9 * block))
 
 
@@ -369,8 +366,8 @@ def test_listener_hears_no_blip_no_silence_and_nothing_beyond_a_sounds_end() -> 
     stems[0, block : 2 * block] = 0.1
     stems[0, 4 * block : 6 * block - 9] = 0.1
     extent = Stretch(block, 6 * block - 9)
-    (heard,) = MeasuredSample.of(stems, rate).hear(EAR, 30.0, [extent])
+    (heard,) = MeasuredSample.of(stems, rate).hear(EAR, [extent])
     assert heard.clear == (Stretch(4 * block, 6 * block - 9),)
     measured = MeasuredSample.of(np.zeros((1, 4000), dtype=np.float32), 8000)
-    (heard,) = measured.hear(EAR, 30.0, [Stretch(0, 4000)])
+    (heard,) = measured.hear(EAR, [Stretch(0, 4000)])
     assert heard.clear == ()
