@@ -72,7 +72,7 @@ def finalise(
     Returns:
         What `corpus.json` says.
     """
-    places.store.refresh(places.shards)  # workers may have put some
+    places.store.list_files(places.shards)  # workers may have put some
     missing = [shard.shard for shard in shards if not is_done(places, shard)]
     if missing:
         raise CorpusError(

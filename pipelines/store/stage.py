@@ -80,10 +80,6 @@ class StagedStore(Store):
                 folders.setdefault(parent / first, {})[path] = stored
         return dict(folders)
 
-    def refresh(self, folder: Path) -> None:
-        """List it."""
-        self.list_files(folder)
-
     def list_files(self, folder: Path) -> list[Path]:
         """What the store holds below a folder now."""
         listing, prefix = self._list_objects(folder), f"{self.copies.key(folder)}/"
@@ -229,7 +225,7 @@ class StagedStore(Store):
         versions = locate_versions(self.root, corpus)
         with self.hold_corpus(corpus) as held:
             self._pull(versions)
-            held.refresh(self.root / SHARDS / corpus)  # others may have put or removed some
+            held.list_files(self.root / SHARDS / corpus)  # others may have put or removed some
             try:
                 yield held
             except StorageError:

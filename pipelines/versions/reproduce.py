@@ -35,6 +35,7 @@ from pipelines.builder.render import (
     RenderJob,
     ShardReceipt,
     clean,
+    find_alike,
     is_done,
     read_receipt,
     render_shard,
@@ -305,8 +306,10 @@ def _verify_shards(
             differing.append(f"shard {shard.shard}: no receipt, so its content is unknown")
         elif receipt.digest != shard.digest:
             differing.append(f"shard {shard.shard}: its receipt is for another plan")
-        elif old.places.find_size(shard.split, shard.shard) is not None:
-            paths[shard.shard] = old.places.shard_path(shard.split, shard.shard)
+        else:
+            path = old.places.shard_path(shard.split, shard.shard)
+            if old.places.store.find_size(path) is not None:
+                paths[shard.shard] = path
     observer.start("verify", len(paths), "shards")
     with ThreadPoolExecutor(max(1, worker_count)) as threads:
         values = threads.map(old.places.store.hash_file, paths.values())
@@ -324,23 +327,15 @@ def _verify_shards(
     return paths, differing
 
 
-def _find_twins(old: OldVersion, missing: Iterable[ShardPlan]) -> dict[str, Path]:
+def _find_twins(old: OldVersion, missing: Sequence[ShardPlan]) -> dict[str, Path]:
     """Missing shards that another version of the corpus holds."""
-    folders = sorted(old.places.versions.iterdir())
-    others = [
-        old.places.locate_sibling(folder.name)
-        for folder in folders
-        if folder.is_dir() and folder.name != old.places.version
-    ]
+    alike, store = find_alike(old.places, missing), old.places.store
     twins = {}
     for shard in missing:
         receipt = old.receipts[shard.shard]
-        for other in others:
+        for other in alike.get(shard.shard, ()):
             path = other.shard_path(shard.split, shard.shard)
-            if (
-                other.find_size(shard.split, shard.shard) == receipt.bytes
-                and other.store.hash_file(path) == receipt.sha256
-            ):
+            if store.find_size(path) == receipt.bytes and store.hash_file(path) == receipt.sha256:
                 twins[shard.shard] = path
                 break
     return twins

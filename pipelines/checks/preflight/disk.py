@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.builder.plan import ShardPlan
-from pipelines.builder.render import RenderJob, is_done, read_rights
+from pipelines.builder.render import RenderJob, find_alike, is_done, read_rights
 from pipelines.config.spec import AudioSpec
 from pipelines.store.places import Places
 from pipelines.store.row_file import read_batches, read_columns, read_rows
@@ -221,19 +221,20 @@ class PendingShards:
 
 def find_pending(places: Places, shards: Sequence[ShardPlan]) -> PendingShards:
     """What a build would render: shards that neither this version nor another one holds."""
-    others = sorted(folder.name for folder in places.versions.iterdir() if folder.is_dir())
-    versions = [places.locate_sibling(name) for name in dict.fromkeys([places.version, *others])]
+    alike = find_alike(places, shards)
     frames: Counter[str] = Counter()
     for batch in read_batches(places.manifests / PLAN_FILE, ["shard", "frames"]):
         sums = pa.Table.from_batches([batch]).group_by("shard").aggregate([("frames", "sum")])
         frames.update(dict(zip(*(column.to_pylist() for column in sums.columns), strict=True)))
     left, there = [], 0
     for shard in shards:
-        holder = next((each for each in versions if is_done(each, shard)), None)
+        versions = places, *alike.get(shard.shard, ())
+        holder = next((version for version in versions if is_done(version, shard)), None)
         if holder is None:
             left.append(shard)
         else:
-            there += holder.shard_path(shard.split, shard.shard).stat().st_size
+            path = holder.shard_path(shard.split, shard.shard)
+            there += places.store.find_size(path) or 0
     return PendingShards(tuple(left), sum(frames[shard.shard] for shard in left), there)
 
 

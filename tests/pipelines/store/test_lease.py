@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import pipelines.store.lease
 from pipelines.store.lease import EXPIRY_S, Lease, sole_writer, take_lease, utc_now, wait_for_turn
 from synth.base.errors import CorpusError
 from synth.storage import Remote, Stored
@@ -34,18 +35,17 @@ def bucket() -> Iterator[Remote]:
         yield Remote(f"s3://{store.bucket()}/segue")
 
 
-def tomorrow() -> datetime:
-    return utc_now() + timedelta(days=1)
-
-
-def yesterday() -> datetime:
-    return utc_now() - timedelta(days=1)
+def take_at(remote: Remote, holder: str, now: datetime) -> Lease:
+    """Take the lease, by a clock that shows this time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pipelines.store.lease, "utc_now", lambda: now)
+        return take_lease(remote, FOLDER, holder)
 
 
 def test_a_dead_holder_whose_clock_was_a_day_ahead_blocks_for_no_day(
     folder: Remote, tmp_path: Path
 ) -> None:
-    dead = take_lease(folder, FOLDER, "a machine of tomorrow", tomorrow)
+    dead = take_at(folder, "a machine of tomorrow", utc_now() + timedelta(days=1))
     with pytest.raises(CorpusError, match="is building this corpus"):
         take_lease(folder, FOLDER, "ours")
     written = (tmp_path / dead.key).stat().st_mtime
@@ -54,7 +54,7 @@ def test_a_dead_holder_whose_clock_was_a_day_ahead_blocks_for_no_day(
 
 
 def test_a_living_holder_whose_clock_is_a_day_behind_keeps_its_lease(folder: Remote) -> None:
-    take_lease(folder, FOLDER, "a machine of yesterday", yesterday)
+    take_at(folder, "a machine of yesterday", utc_now() - timedelta(days=1))
     with pytest.raises(CorpusError, match="is building this corpus"):
         take_lease(folder, FOLDER, "ours")
     assert [key.rpartition("/")[2] for key in folder.list(FOLDER)] == ["000001.json"]
@@ -63,7 +63,7 @@ def test_a_living_holder_whose_clock_is_a_day_behind_keeps_its_lease(folder: Rem
 @pytest.mark.parametrize("kind", ["folder", pytest.param("bucket", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("stays", [False, True])
 def test_a_holder_that_was_paused_in_a_sign_of_life_brings_nothing_back(
-    kind: str, stays: bool, request: pytest.FixtureRequest
+    kind: str, stays: bool, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It found its lease there; then another took it over, and gave it back or not."""
     remote: Remote = request.getfixturevalue(kind)
@@ -72,14 +72,16 @@ def test_a_holder_that_was_paused_in_a_sign_of_life_brings_nothing_back(
     others: list[Lease] = []
 
     def pause() -> datetime:
+        monkeypatch.undo()
         remote.remove(paused.key)  # it had expired
         others.append(take_lease(remote, where, "another"))
         if not stays:
             others[0].release()
         return utc_now()
 
+    monkeypatch.setattr(pipelines.store.lease, "utc_now", pause)
     with pytest.raises(CorpusError, match="another machine took the lease"):
-        paused.beat(pause)
+        paused.beat()
     with pytest.raises(CorpusError, match="another machine took the lease"):
         paused.check()
     if stays:
@@ -99,14 +101,16 @@ def timeless(folder: Remote, monkeypatch: pytest.MonkeyPatch) -> Remote:
 
 
 def taken(remote: Remote, holder: str, after_s: float = 0) -> Lease:
-    return take_lease(remote, FOLDER, holder, lambda: NOON + timedelta(seconds=after_s))
+    return take_at(remote, holder, NOON + timedelta(seconds=after_s))
 
 
 def test_a_lease_is_kept_by_signs_of_life_and_lost_without(timeless: Remote) -> None:
     first = taken(timeless, "a")
     with pytest.raises(CorpusError, match="is building this corpus, process"):
         taken(timeless, "b", EXPIRY_S - 1)
-    first.beat(lambda: NOON + timedelta(seconds=100))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pipelines.store.lease, "utc_now", lambda: NOON + timedelta(seconds=100))
+        first.beat()
     with pytest.raises(CorpusError, match="is building this corpus, process"):
         taken(timeless, "b", EXPIRY_S + 60)
     first.check()
