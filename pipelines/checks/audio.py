@@ -313,7 +313,7 @@ class _Auditor:
     def open(cls, corpus: Corpus, file: pq.ParquetFile) -> _Auditor:
         """That of a corpus, whose manifest is open."""
         manifest = corpus.folder / SAMPLES_FILE
-        audible, ear = read_audible(file, manifest), _read_ear(file, manifest)
+        audible, ear = read_audible(manifest), _read_ear(file, manifest)
         try:
             corpus.bank  # noqa: B018 - what is missing is told before anything else is read
         except CorpusError as error:

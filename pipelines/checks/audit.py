@@ -92,8 +92,8 @@ def audit(path: Path, observer: Observer | None = None) -> Audit:
     unmeasured = _find_unmeasured(rows.parent / CLIPS_FILE)
     samples = positives = negatives = with_negatives = assumed = dense = 0
     violations: list[Violation] = []
+    audible = read_audible(rows)
     with pq.ParquetFile(rows) as file:
-        audible = read_audible(file, rows)
         observer.start("audit", file.metadata.num_rows, "samples")
         for batch in file.iter_batches(_BATCH, columns=list(_COLUMNS)):
             for row in batch.to_pylist():
@@ -129,9 +129,9 @@ def _find_unmeasured(clips: Path) -> frozenset[str]:
     return frozenset(found)
 
 
-def read_audible(file: pq.ParquetFile, path: Path) -> Frames:
+def read_audible(path: Path) -> Frames:
     """The shortest overlap that can be heard, as a manifest tells it."""
-    value = (file.schema_arrow.metadata or {}).get(AUDIBLE.encode())
+    value = (pq.read_schema(path).metadata or {}).get(AUDIBLE.encode())
     if value is None:
         raise CorpusError(
             f"{path}: does not define the overlap from which sounds are heard together",

@@ -20,7 +20,7 @@ import soxr
 from pipelines.builder.coverage import Lacking
 from pipelines.builder.documents import licence_facts, used_clips
 from pipelines.builder.finalise import SPEC_FILE
-from pipelines.checks.audit import audit
+from pipelines.checks.audit import audit, read_audible, read_tags
 from pipelines.look.browse.drawing import Drawing, SampleAudio
 from pipelines.look.browse.drawing import draw as drawing_of
 from pipelines.look.browse.explain import Explainer
@@ -39,12 +39,11 @@ from synth.corpus.corpus import (
     SAMPLES_FILE,
     Corpus,
 )
-from synth.corpus.facts import read_facts
+from synth.corpus.facts import Facts, read_facts
 from synth.corpus.licence import effective_licence, parse_licence
-from synth.corpus.schema import AUDIBLE, CLIPS, PLAN, QUARANTINE, SAMPLES, read_timeline
+from synth.corpus.schema import CLIPS, PLAN, QUARANTINE, SAMPLES, read_timeline
 from synth.corpus.shards import decode_audio
 from synth.corpus.validation import check_columns, make_damage_error
-from synth.labels.lexicon import heard_tags
 from synth.scene.claim import claim_from_text
 from synth.scene.scene import from_text
 from synth.truth.change import annotate
@@ -106,23 +105,9 @@ _CLIPS: Final = (
     "onset",
     "offset",
     "loudness_lufs",
-    "tags",
 )
 _MEASURED: Final = ("frames", "sample_rate", "clips")
 _RENDERED: Final = ("gain_db", "peak_db")
-
-
-_UNTOLD: Final[dict[str, Any]] = {
-    "algorithms": {},
-    "audio_format": "unknown format",
-    "citation": "",
-    "excerpts": 0,
-    "excerpts_of_captioned_clips": 0,
-    "format_version": "unknown",
-    "generators": {},
-    "libraries": [],
-}
-"""What is shown of a corpus that does not say; its `corpus.json` need not."""
 
 
 def corpus_page(path: Path, samples: int = SHOWN, observer: Observer | None = None) -> Page:
@@ -151,7 +136,7 @@ def _page(manifest: Path, samples: int, observer: Observer) -> Page:
     rows = pq.read_table(manifest, columns=columns)
     catalogue = pq.read_table(manifest.with_name(CLIPS_FILE), columns=list(_CLIPS))
     clips = used_clips(catalogue.to_pylist(), manifest)
-    tags = {clip["id"]: [tag.name for tag in heard_tags(clip["tags"])] for clip in clips}
+    tags = read_tags(manifest.with_name(CLIPS_FILE))
     shown = examples(manifest, tags, samples, observer)
     facts = {
         "corpus": described["corpus"],
@@ -167,7 +152,7 @@ def _page(manifest: Path, samples: int, observer: Observer) -> Page:
         PACKAGES,
         described=described,
         lacking=[Lacking(**each).line for each in described["labels"]["lacking"]],
-        built=_UNTOLD | read_facts(path) if path.is_file() else None,
+        built=Facts.model_validate(read_facts(path)).model_dump() if path.is_file() else None,
         audit=judged,
         histograms=tuple(_histograms(rows, clips)),
         rights=rights(clips, rows.column("clips").to_pylist()),
@@ -322,11 +307,6 @@ def examples(
         for row in track(draw(manifest, count), observer, "samples", "samples")
         for sound, silence in [listening.hear(row)]
     )
-
-
-def read_audible(manifest: Path) -> int:
-    """Shortest overlap that can be heard, in frames, by what a manifest says."""
-    return int(pq.read_schema(manifest).metadata[AUDIBLE.encode()])
 
 
 def report_sample(
