@@ -117,7 +117,7 @@ def write_attribution(clips: Iterable[Mapping[str, Any]], path: Path) -> None:
     apostrophes of its own.
 
     Args:
-        clips: Rows of `schema.CLIPS`: those that samples use (`read_used_clips`).
+        clips: Rows of `schema.CLIPS`: those that samples use (`used_clips`).
         path: The file, replaced whole or not at all.
     """
     rows = sorted(_row(clip) for clip in clips)
@@ -131,7 +131,7 @@ def licence_facts(clips: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What `corpus.json` says of licences.
 
     Args:
-        clips: Rows of `schema.CLIPS`: those that samples use (`read_used_clips`).
+        clips: Rows of `schema.CLIPS`: those that samples use (`used_clips`).
 
     Returns:
         `licence`: id of the one licence that a work of all these clips could be under;

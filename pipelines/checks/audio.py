@@ -145,7 +145,7 @@ def compare_activity(
         for stretch in place.heard.clear:
             clear[measured.find_within(stretch)] = True
         for stretch in place.heard.faint:
-            faint[measured.find_touched(stretch, slack=1)] = True
+            faint[measured.find_near(stretch)] = True
         clear[-1:] &= measured.is_last_whole
         missing = clear & ~bridge(keen[number], ear.pause_s)
         for check, wrong, said in (
@@ -207,9 +207,6 @@ def _tell_range(levels: Float64[np.ndarray, " blocks"]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-DRAWN: Final = 100
-"""Samples that are listened to where nobody says how many."""
-
 _MOST: Final = 1000.0
 """No level in dB and no time in s of an ear is above."""
 
@@ -268,7 +265,7 @@ def find_rendered(path: Path) -> Path:
     return manifest.parent
 
 
-def audit_audio(path: Path, count: int = DRAWN, observer: Observer | None = None) -> AudioAudit:
+def audit_audio(path: Path, count: int, observer: Observer | None = None) -> AudioAudit:
     """Listen to samples of a finished corpus, drawn evenly over its manifest.
 
     Args:
@@ -515,11 +512,10 @@ class MeasuredSample:
         end = int(np.searchsorted(self.edges, stretch.offset, side="right")) - 1
         return slice(start, max(start, end))
 
-    def find_touched(self, stretch: Stretch, slack: int = 0) -> slice:
-        """The blocks that a stretch has a part in, and `slack` more at either side."""
-        start = int(np.searchsorted(self.edges, stretch.onset, side="right")) - 1
-        end = int(np.searchsorted(self.edges, stretch.offset))
-        return slice(max(start - slack, 0), end + slack)
+    def find_near(self, stretch: Stretch) -> slice:
+        """The blocks that a stretch has a part in, and one more at either side."""
+        start = int(np.searchsorted(self.edges, stretch.onset, side="right")) - 2
+        return slice(max(start, 0), int(np.searchsorted(self.edges, stretch.offset)) + 1)
 
 
 def _weigh(

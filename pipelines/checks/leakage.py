@@ -21,13 +21,7 @@ _BATCH: Final = 4096
 _LEVELS: Final = "levels_db"
 
 
-def compare_corpora(
-    path_a: Path,
-    path_b: Path,
-    split_a: str | None = None,
-    split_b: str | None = None,
-    observer: Observer | None = None,
-) -> Leakage:
+def compare_corpora(path_a: Path, path_b: Path, observer: Observer | None = None) -> Leakage:
     """What the samples of one corpus share with those of another.
 
     Only clips that samples use count.
@@ -35,7 +29,7 @@ def compare_corpora(
     Args:
         path_a: A manifest folder, the folder above it, or the manifest itself; rendered or planned.
     """
-    return leakage(read_used_clips(path_a, split_a), read_used_clips(path_b, split_b), observer)
+    return leakage(read_used_clips(path_a), read_used_clips(path_b), observer)
 
 
 def compare_splits(path: Path, observer: Observer | None = None) -> dict[str, Leakage]:
@@ -49,21 +43,14 @@ def compare_splits(path: Path, observer: Observer | None = None) -> dict[str, Le
     }
 
 
-def read_used_clips(path: Path, split: str | None = None) -> list[dict[str, Any]]:
+def read_used_clips(path: Path) -> list[dict[str, Any]]:
     """The catalogue's rows, in its order, of the clips that a corpus's samples use.
 
     Args:
         path: A manifest folder, the folder above it, or the manifest itself.
     """
     manifest = find_manifest(path)
-    used = _read_used_ids(manifest)
-    if split is not None and split not in used:
-        raise CorpusError(
-            f"{manifest}: no sample is in split {split!r}",
-            fix=f"it has {', '.join(sorted(used))}",
-        )
-    wanted = used if split is None else {split: used[split]}
-    return _read_clips(manifest, set().union(*wanted.values()))
+    return _read_clips(manifest, set().union(*_read_used_ids(manifest).values()))
 
 
 def _read_used_ids(manifest: Path) -> dict[str, set[str]]:

@@ -233,7 +233,7 @@ _FORMATS: Final = (
 def check_decoders() -> Iterator[DoctorCheck]:
     """Of libsndfile by format, ffmpeg, spaCy's model, and torchcodec where it is installed."""
     yield from map(_check_sndfile, *zip(*_FORMATS, strict=True))
-    yield _check_program("ffmpeg")
+    yield _check_ffmpeg()
     version = metadata.version("spacy") if find_spec("spacy") else ""
     there = bool(version) and find_spec(SPACY_MODEL) is not None
     found = f"spaCy {version}, {SPACY_MODEL} {find_version(SPACY_MODEL) or ''}".strip()
@@ -279,8 +279,8 @@ def _check_sndfile(form: str, state: CheckState) -> DoctorCheck:
     return DoctorCheck.of(f"libsndfile {form}", version, needed_for, fault, fix, state)
 
 
-def _check_program(name: str) -> DoctorCheck:
-    path = shutil.which(name)
+def _check_ffmpeg() -> DoctorCheck:
+    path = shutil.which("ffmpeg")
     found, fault = "", "not found"
     if path is not None:
         try:
@@ -296,4 +296,4 @@ def _check_program(name: str) -> DoctorCheck:
             fault = f"{path} does not run: {error}"
     needed_for = "m4a, wma, webm and aac files; they are quarantined without it"
     fix = "apt install ffmpeg, brew install ffmpeg or conda install ffmpeg"
-    return DoctorCheck.of(name, found, needed_for, fault, fix)
+    return DoctorCheck.of("ffmpeg", found, needed_for, fault, fix)

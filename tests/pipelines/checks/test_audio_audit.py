@@ -255,7 +255,7 @@ def test_a_sound_that_begins_or_ends_with_a_click_is_named() -> None:
 def test_plan_is_a_clear_error(tmp_path: Path) -> None:
     _, places, _ = plan_library(Spec.model_validate(SPEC), tmp_path, 0, Silent())
     with pytest.raises(CorpusError, match="a plan has no audio yet") as caught:
-        audit_audio(places.manifests)
+        audit_audio(places.manifests, 40)
     assert "segue build" in caught.value.fix
     done = segue_here("audit", places.manifests, "--audio", "5")
     assert done.returncode == 1
@@ -267,10 +267,10 @@ def test_plan_is_a_clear_error(tmp_path: Path) -> None:
 def test_bank_that_is_gone_is_a_clear_error_and_a_build_brings_it_back(own: Path) -> None:
     shutil.rmtree(own.parents[2] / "banks")
     with pytest.raises(CorpusError, match="no such clip bank") as caught:
-        audit_audio(own)
+        audit_audio(own, 40)
     assert f"segue rebuild {own}" in caught.value.fix
     assert segue_here("rebuild", own).returncode == 0
-    assert audit_audio(own).findings == ()
+    assert audit_audio(own, 40).findings == ()
 
 
 @pytest.mark.parametrize("value", [None, b"", b"{}", b"[]", b"\xff", b'{"clear_db": "25"}'])
@@ -283,7 +283,7 @@ def test_manifest_without_an_ear_is_a_clear_error(own: Path, value: bytes | None
     pq.write_table(table.replace_schema_metadata(metadata), path)
     said = "does not define what is audible" if value is None else "levels and times of an ear"
     with pytest.raises(CorpusError, match=said) as caught:
-        audit_audio(own)
+        audit_audio(own, 40)
     assert caught.value.fix
 
 
