@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from pipelines.builder.build import refuse_unheard, remove_damaged_sounds
 from pipelines.builder.claim import SHARDS_FILE
 from pipelines.builder.differences import (
+    OTHER,
     Differences,
     algorithm_differences,
     clip_differences,
@@ -78,7 +79,7 @@ class Reproduction:
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values."""
-        values = asdict(replace(self, differences=Differences()))
+        values = asdict(replace(self, differences=Differences({})))
         return values | {
             "reproduced": not self.differences,
             "differences": self.differences.to_json(),
@@ -132,7 +133,7 @@ def reproduce(
         try:
             library = ingest(old.spec.intake, places.out / BANKS, where, observer)
         except SourceError as error:
-            differences = replace(differences, others=(f"the library: {error}",))
+            differences = _add(differences, {OTHER: [f"the library: {error}"]})
         if library is not None:
             differences = _add_clip_differences(differences, old, library)
         rendered = linked = 0
@@ -142,7 +143,8 @@ def reproduce(
                 bank = places.out / BANKS
                 library = ingest(old.spec.intake, bank, where, observer)
             render = settings or RenderSettings()
-            differences, rendered, linked = remake(old, library, where, render, observer)
+            differing, rendered, linked = remake(old, library, where, render, observer)
+            differences = Differences({OTHER: differing})
     return Reproduction(
         corpus=places.corpus,
         version=places.version,
@@ -168,9 +170,11 @@ def _open_old(places: Places, given: Spec | None) -> tuple[OldVersion, Differenc
     spec = relocate_files(stored, given) if given else stored
     refuse_unheard(spec)
     differences = Differences(
-        settings=setting_differences(stored, given) if given else (),
-        algorithms=algorithm_differences(facts),
-        libraries=library_differences(list(receipts.values())),
+        {
+            "setting": setting_differences(stored, given) if given else (),
+            "algorithm": algorithm_differences(facts),
+            "library": library_differences(list(receipts.values())),
+        }
     )
     return OldVersion(places, facts, spec, receipts), differences
 
@@ -219,14 +223,7 @@ def _add_clip_differences(
     path = old.places.manifests / CLIPS_FILE
     if not path.is_file():
         raise CorpusError(f"{path}: missing", fix="restore it from a copy of this version")
-    clips = clip_differences(pq.read_table(path).to_pylist(), library)
-    differences = replace(
-        differences,
-        missing=clips.missing,
-        changed=clips.changed,
-        new=clips.new,
-        others=clips.others,
-    )
+    differences = _add(differences, clip_differences(pq.read_table(path).to_pylist(), library))
     digest = old.spec.build_digest(library.digest)
     if differences or digest == old.facts["digest"]:
         return differences
@@ -236,7 +233,11 @@ def _add_clip_differences(
         else "Segue itself: corpus.json does not say which algorithms made this version"
     )
     digests = f"build digest {old.facts['digest'][:12]} there, {digest[:12]} here"
-    return replace(differences, others=(f"{reason} ({digests})",))
+    return _add(differences, {OTHER: [f"{reason} ({digests})"]})
+
+
+def _add(differences: Differences, others: Mapping[str, Sequence[str]]) -> Differences:
+    return Differences({**differences.by_kind, **others})
 
 
 # The missing shards, made apart, proven, and only then moved in.
@@ -248,7 +249,7 @@ def remake(
     where: Engine,
     settings: RenderSettings,
     observer: Observer,
-) -> tuple[Differences, int, int]:
+) -> tuple[list[str], int, int]:
     """Verify what is there, make what is missing, and let it move in if all is as it was.
 
     What is made stays beside the shards, on this machine, until it moves in.
@@ -258,7 +259,7 @@ def remake(
     """
     there, differing = _verify_shards(old, where.width, observer)
     if differing:
-        return Differences(others=tuple(differing)), 0, 0
+        return differing, 0, 0
     staging = old.staging
     for name in (PLAN_FILE, CLIPS_FILE):
         link(old.places.manifests / name, staging.manifests / name)
@@ -289,9 +290,7 @@ def remake(
         if rendered or twins:
             record(old.places.journal, "reproduced", rendered=rendered, linked=len(twins))
     shutil.rmtree(staging.out)
-    if differing:
-        return Differences(others=tuple(differing)), 0, 0
-    return Differences(), rendered, len(twins)
+    return (differing, 0, 0) if differing else ([], rendered, len(twins))
 
 
 def _verify_shards(

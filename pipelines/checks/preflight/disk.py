@@ -31,7 +31,7 @@ from synth.corpus.corpus import CLIPS_FILE, CORPUS_FILE, PLAN_FILE
 from synth.corpus.shards import AudioFormat, ShardWriter, document, serialise_document
 from synth.scene.scene import from_text
 
-ASSUMED_RATIO: Final = {AudioFormat.FLAC: 0.6, AudioFormat.WAV: 1.0}
+_ASSUMED: Final = {AudioFormat.FLAC: 0.6, AudioFormat.WAV: 1.0}
 PCM_BYTES: Final = 2
 _BLOCK: Final = 512
 _MANIFEST_BYTES_A_SAMPLE: Final = 250  # measurements, once beside the shards' receipts, once joined
@@ -47,40 +47,34 @@ _GOLDEN: Final = 0.6180339887498949
 
 
 @dataclass(frozen=True, slots=True)
+class Ratio:
+    """Bytes of encoded audio over those of its 16-bit PCM.
+
+    Args:
+        margin: How far it may be off, as a part of it; 0 where that is not known either.
+    """
+
+    value: float
+    known: str
+    margin: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class RenderPace:
     """What making some samples in one process took, from the bank to the disk.
 
     Args:
         seconds: Wall clock, of all of them.
-        audio_bytes: Of each, encoded, with its stems.
     """
 
+    samples: int
+    frames: int
     seconds: float
-    frames: tuple[int, ...]
-    audio_bytes: tuple[int, ...]
-
-    @property
-    def samples(self) -> int:
-        """How many were made."""
-        return len(self.frames)
-
-    @property
-    def audio_ratio(self) -> float:
-        """Encoded bytes over those of the PCM."""
-        return sum(self.audio_bytes) / (sum(self.frames) * PCM_BYTES)
-
-    @property
-    def margin(self) -> float:
-        """Two standard errors of the ratio, as a part of it; 1 where one sample tells nothing."""
-        if self.samples < 2:
-            return 1.0
-        sizes, frames = np.array(self.audio_bytes), np.array(self.frames)
-        residuals = sizes - frames * (sizes.sum() / frames.sum())
-        return float(2 * residuals.std(ddof=1) * np.sqrt(self.samples) / sizes.sum())
+    ratio: Ratio
 
     def estimate_seconds(self, frames: int, processes: int) -> float:
         """Time for so many frames in so many processes, each with a processor of its own."""
-        return self.seconds / sum(self.frames) * frames / max(1, processes)
+        return self.seconds / self.frames * frames / max(1, processes)
 
 
 def draw_rows(plan: Path, shards: Sequence[ShardPlan]) -> list[dict[str, Any]]:
@@ -130,23 +124,24 @@ def measure_pace(job: RenderJob, rows: Sequence[Mapping[str, Any]]) -> RenderPac
         file.flush()
         os.fsync(file.fileno())
         seconds = time.perf_counter() - started
-    return RenderPace(seconds, tuple(frames), tuple(sizes))
+    return RenderPace(len(frames), sum(frames), seconds, _find_ratio(frames, sizes))
+
+
+def _find_ratio(frames: Sequence[int], sizes: Sequence[int]) -> Ratio:
+    """That of some samples, with two standard errors; one sample alone tells nothing."""
+    value, margin = sum(sizes) / (sum(frames) * PCM_BYTES), 1.0
+    if len(sizes) > 1:
+        residuals = np.array(sizes) - np.array(frames) * (value * PCM_BYTES)
+        margin = float(2 * residuals.std(ddof=1) * np.sqrt(len(sizes)) / sum(sizes))
+    return Ratio(value, f"measured on {len(sizes)} samples of this plan, +- {margin:.0%}", margin)
 
 
 # What a corpus will take.
 
 
-@dataclass(frozen=True, slots=True)
-class Ratio:
-    """Bytes of encoded audio over those of its 16-bit PCM.
-
-    Args:
-        margin: How far it may be off, as a part of it; 0 where that is not known either.
-    """
-
-    value: float
-    known: str
-    margin: float = 0.0
+def assume_ratio(audio: AudioSpec) -> Ratio:
+    """The ratio where nothing can be rendered."""
+    return Ratio(_ASSUMED[audio.format] * (1 + audio.stems), "assumed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,14 +186,6 @@ class DiskEstimate:
 def format_gigabytes(count: int) -> str:
     """Bytes as a person reads them."""
     return f"{count / 1e9:.2f} GB" if count >= 1e7 else f"{count / 1e6:.2f} MB"
-
-
-def find_ratio(audio: AudioSpec, pace: RenderPace | None) -> Ratio:
-    """The ratio of a few samples, else an assumed one."""
-    if pace is not None:
-        known = f"measured on {pace.samples} samples of this plan, +- {pace.margin:.0%}"
-        return Ratio(pace.audio_ratio, known, pace.margin)
-    return Ratio(ASSUMED_RATIO[audio.format] * (1 + audio.stems), "assumed")
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,10 +17,10 @@ from pipelines.checks.preflight.disk import (
     DiskEstimate,
     PendingShards,
     RenderPace,
+    assume_ratio,
     draw_rows,
     estimate_disk,
     find_pending,
-    find_ratio,
     format_gigabytes,
     measure_pace,
 )
@@ -273,7 +273,7 @@ def run_preflight(
         job = RenderJob(places, library.index, audio.mixdown, audio.format)
         rows = draw_rows(places.manifests / PLAN_FILE, shards)
         pace = None if isinstance(source, Unheard) else measure_pace(job, rows)
-        ratio = find_ratio(audio, pace)
+        ratio = pace.ratio if pace else assume_ratio(audio)
         left = find_pending(places, shards)
         licences = read_rights(places.manifests / CLIPS_FILE)
         disk = estimate_disk(places, left, ratio, rows, licences, library.index)

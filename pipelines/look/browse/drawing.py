@@ -14,9 +14,7 @@ from synth.base.errors import CorpusError
 from synth.base.own_label import name_of
 from synth.base.units import Frames
 from synth.corpus.corpus import Corpus
-from synth.corpus.facts import GET_AGAIN
 from synth.corpus.shards import AudioFormat, read_member
-from synth.corpus.validation import MAX_MEMBER_BYTES
 from synth.scene.scene import Concat, Event, Overlay, Scene
 from synth.scene.timeline import Timeline, duration, timeline
 from synth.storage import display_path
@@ -225,21 +223,8 @@ class SampleAudio:
 
     def read(self, row: Mapping[str, Any]) -> bytes:
         """The audio file of a row of `schema.SAMPLES`, as the shard holds it."""
-        self._check_place(row)
         keys = ("split", "shard", "member", "offset", "size", "sha256")
         return self._kept(*(row[key] for key in keys))
-
-    def _check_place(self, row: Mapping[str, Any]) -> None:
-        """Refuse what no shard can hold: the manifest may have changed since it was checked."""
-        path = self._corpus.shard(row["split"], row["shard"])
-        most = path.stat().st_size if path.is_file() else MAX_MEMBER_BYTES
-        kinds = tuple(f".{kind.value}" for kind in AudioFormat)
-        if not row["member"].endswith(kinds) or row["offset"] < 0 or not 0 <= row["size"] <= most:
-            raise CorpusError(
-                f"{row['member']}: {row['size']} bytes from byte {row['offset']}: expected audio "
-                f"within the {most} bytes of {display_path(path)}",
-                fix=GET_AGAIN,
-            )
 
     def _read(
         self, split: str, shard: str, member: str, offset: int, size: int, sha256: str

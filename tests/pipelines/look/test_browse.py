@@ -28,7 +28,6 @@ from starlette.testclient import TestClient
 
 from pipelines.cli.look.browse import browse_command
 from pipelines.look.browse.app import PAGE_SIZE, BrowsedCorpus, create_app
-from pipelines.look.browse.drawing import SampleAudio
 from pipelines.look.browse.guard import BusyError, Hosts, Workers, WorkKind
 from pipelines.look.browse.query import NONE, Filter, Manifest
 from synth.base.atomic import write_bytes
@@ -102,16 +101,11 @@ def test_a_word_found_beside_the_caption_is_shown_where_it_is(
     assert re.sub("</?mark>", "", hit) == f"false: {wanted}"
 
 
-def test_audio_that_cannot_be_is_refused(corpus: Corpus, rows: list[Row], tmp_path: Path) -> None:
-    for number, change in enumerate(({"offset": -1}, {"size": 2**45}, {"member": "x.exe"})):
-        # The corpus was checked when it was opened; its manifest may be another one since.
-        with pytest.raises(CorpusError, match="expected audio within") as error:
-            SampleAudio(corpus).read(rows[0] | change)
-        assert error.value.fix
-        if "offset" not in change:
-            edit = edited(lambda row, change=change: row | change)  # type: ignore[misc]
-            with pytest.raises(CorpusError, match=r"row 0 .*expected"):
-                BrowsedCorpus.open(variant(corpus, tmp_path / str(number), edit))
+def test_audio_that_cannot_be_is_refused(corpus: Corpus, tmp_path: Path) -> None:
+    for number, change in enumerate(({"size": 2**45}, {"member": "x.exe"})):
+        edit = edited(lambda row, change=change: row | change)  # type: ignore[misc]
+        with pytest.raises(CorpusError, match=r"row 0 .*expected"):
+            BrowsedCorpus.open(variant(corpus, tmp_path / str(number), edit))
 
 
 def test_long_and_slow_searches_are_stopped(
