@@ -27,7 +27,6 @@ from synth.base.errors import CorpusError
 from synth.base.hashing import sha256_of
 from synth.base.own_label import name_of
 from synth.base.progress import Observer, Silent, track
-from synth.base.rng import Randomness
 from synth.corpus.corpus import CLIPS_FILE, QUARANTINE_FILE, Corpus, find_finished
 from synth.corpus.facts import GET_AGAIN
 from synth.corpus.receipt import VersionReceipt
@@ -197,17 +196,6 @@ def format_sample(row: Mapping[str, Any]) -> list[str]:
         *(f"  true      {text}" for text in shown["positives"]),
         *(f"  false     {text}" for text in shown["negatives"]),
     ]
-
-
-def draw_captions(path: Path, count: int, seed: int) -> list[str]:
-    """`count` main captions, drawn at random without replacement."""
-    manifest = _find_manifest(path)
-    with explain_damage(manifest), pq.ParquetFile(manifest) as file:
-        order = Randomness(seed).at("inspect/captions", 0).permutation(file.metadata.num_rows)
-        picked = np.sort(order[:count])
-        rows = take_rows(file, picked, ["caption"])
-        captions = dict(zip(picked, (row["caption"] for row in rows), strict=True))
-    return [captions[place] for place in order[:count]]
 
 
 def verify_manifests(path: Path) -> dict[str, Any]:

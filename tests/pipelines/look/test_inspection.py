@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.cli.look.inspect import inspect_command
-from pipelines.look.inspection import count_shares, describe, draw, draw_captions
+from pipelines.look.inspection import count_shares, describe, draw
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, QUARANTINE_FILE, Corpus
 from synth.corpus.schema import CLIPS, QUARANTINE, to_table
@@ -17,7 +17,7 @@ from synth.corpus.schema import CLIPS, QUARANTINE, to_table
 
 def test_what_is_no_whole_manifest_is_one_clear_error(corpus: Corpus, tmp_path: Path) -> None:
     clips = corpus.folder / CLIPS_FILE
-    for ask in (describe, lambda path: draw(path, 1), lambda path: draw_captions(path, 1, 0)):
+    for ask in (describe, lambda path: draw(path, 1)):
         with pytest.raises(CorpusError, match=r"clips\.parquet: lacks the column 'index'"):
             ask(clips)
     notes = tmp_path / "notes.txt"
