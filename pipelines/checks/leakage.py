@@ -74,13 +74,9 @@ def _read_clips(manifest: Path, ids: set[str]) -> list[dict[str, Any]]:
         columns = [name for name in (*COLUMNS, _LEVELS) if name in file.schema_arrow.names]
         for batch in file.iter_batches(_BATCH, columns=columns):
             used = batch.filter(pc.is_in(batch.column("id"), wanted))
-            rows += _add_heard(used).to_pylist()
+            if _LEVELS in columns:  # of which a clip that was never read has none
+                lengths = pc.list_value_length(used.column(_LEVELS))
+                used = used.drop_columns([_LEVELS])
+                used = used.append_column(HEARD, pc.greater(lengths, 0))
+            rows += used.to_pylist()
     return rows
-
-
-def _add_heard(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch with `HEARD` for its levels, of which a clip that was never read has none."""
-    if _LEVELS not in batch.schema.names:
-        return batch
-    lengths = pc.list_value_length(batch.column(_LEVELS))
-    return batch.drop_columns([_LEVELS]).append_column(HEARD, pc.greater(lengths, 0))

@@ -166,8 +166,9 @@ def collect_garbage(
         held_banks = hold_every_bank(stack, store) if banks else ()
         store = stack.enter_context(store.hold_corpus(corpus))
         if banks:  # whoever renders from a bank holds its corpus
-            for other in _list_others(store, corpus):
-                stack.enter_context(store.hold_corpus(other))
+            for name in store.list_corpora():
+                if name != corpus:
+                    stack.enter_context(store.hold_corpus(name))
         versions = list_versions(store, corpus)  # nobody changes them any more
         sweep = _survey(store, corpus, versions, keep, held_banks)
         going = {removal.name for removal in sweep.versions}
@@ -191,10 +192,6 @@ def _carry_out(sweep: Sweep, store: Store, observer: Observer) -> None:
             remove_empty_folders(store.root / SHARDS / sweep.corpus / removal.name)
         observer.advance(PHASE, len(removal.files))
     observer.finish(PHASE)
-
-
-def _list_others(store: Store, corpus: str) -> list[str]:
-    return [name for name in store.list_corpora() if name != corpus]
 
 
 def _list_banks(store: Store) -> dict[Path, Files]:
@@ -332,13 +329,17 @@ def find_unneeded(
     """What goes of banks: the files that no index of a version that stays leads to."""
     needed: set[Path] = set()
     # The bank index of every finished version, of any corpus, that gc did not remove.
-    lists = (list_versions(store, other) for other in _list_others(store, corpus))
+    lists = (list_versions(store, name) for name in store.list_corpora() if name != corpus)
     for index in {
         (version.places.manifests / str(version.facts["bank"])).resolve()
         for version in chain(stay, *lists)
         if version.finished and not version.is_removed
     }:
-        needed |= {index, *_list_part_files(index)}
+        needed.add(index)
+        if fetch(index).is_file():
+            for name in read_index(index)[0]["part"].unique().to_pylist():
+                part = index.parent / name
+                needed.update(part.with_suffix(end) for end in (".pcm", ".parquet", ".json"))
     for bank, files in _list_banks(store).items():
         if bank not in banks:
             continue
@@ -351,10 +352,3 @@ def find_unneeded(
         }
         if going:
             yield Removal(f"{BANKS}/{bank.name}", tuple(going), count_freed_bytes(going, links))
-
-
-def _list_part_files(index: Path) -> Iterator[Path]:
-    if not fetch(index).is_file():
-        return
-    for name in read_index(index)[0]["part"].unique().to_pylist():
-        yield from ((index.parent / name).with_suffix(end) for end in (".pcm", ".parquet", ".json"))

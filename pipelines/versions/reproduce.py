@@ -283,7 +283,9 @@ def remake(
     differing = list(_compare_rendered(old, pending))
     if not differing:
         assemble(old.spec, library, staging, old.shards)
-        differing = list(_compare_manifest(old))
+        path, made = (places.manifests / SAMPLES_FILE for places in (old.places, staging))
+        if path.is_file() and file_sha256(path) != file_sha256(made):
+            differing = [f"{SAMPLES_FILE}: does not match the plan and the shards"]
     if not differing:
         _move_in(old, library.index, twins)
         rendered = sum(shard.shard not in there for shard in pending)
@@ -359,12 +361,6 @@ def _compare_rendered(old: OldVersion, rendered: Iterable[ShardPlan]) -> Iterato
                 f"shard {shard.shard}: rendered to SHA-256 {seen}, its receipt says {wanted[:12]}: "
                 "something unrecorded differs, such as the processor"
             )
-
-
-def _compare_manifest(old: OldVersion) -> Iterator[str]:
-    path = old.places.manifests / SAMPLES_FILE
-    if path.is_file() and file_sha256(path) != file_sha256(old.staging.manifests / SAMPLES_FILE):
-        yield f"{SAMPLES_FILE}: does not match the plan and the shards"
 
 
 def _move_in(old: OldVersion, index: Path, twins: Mapping[str, Path]) -> None:

@@ -27,6 +27,8 @@ from synth.base.errors import SpecError, shorten
 from synth.corpus.corpus import CORPUS_FILE, PLAN_FILE
 
 SUFFIXES: Final = (".parquet", ".csv")
+_TEXTS: Final = (types.is_nested, types.is_binary, types.is_large_binary, types.is_interval)
+"""Tell what is text in CSV."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,14 @@ class QueryAnswer:
             How many rows there are.
         """
         as_text = path.suffix == ".csv"
-        schema = _make_csv_schema(self.schema) if as_text else self.schema
+        schema = self.schema
+        if as_text:
+            schema = pa.schema(
+                field.with_type(pa.string())
+                if any(is_text(field.type) for is_text in _TEXTS)
+                else field
+                for field in schema
+            )
         total = 0
         try:
             with (
@@ -119,17 +128,6 @@ def make_unique(names: Iterable[str]) -> list[str]:
         numbered = (f"{name}_{number}" for number in count(1))
         found[name if name not in found else next(n for n in numbered if n not in found)] = None
     return list(found)
-
-
-def _make_csv_schema(schema: pa.Schema) -> pa.Schema:
-    return pa.schema(
-        [field.with_type(pa.string()) if _is_text_in_csv(field.type) else field for field in schema]
-    )
-
-
-def _is_text_in_csv(kind: pa.DataType) -> bool:
-    kinds = (types.is_nested, types.is_binary, types.is_large_binary, types.is_interval)
-    return any(is_one(kind) for is_one in kinds)
 
 
 def _cast(column: pa.Array, field: pa.Field) -> pa.Array:
