@@ -186,6 +186,7 @@ def test_command_names_the_line_and_fails(manifests: Path, exports: Path, tmp_pa
 def test_options_that_do_not_fit_are_refused(manifests: Path, exports: Path) -> None:
     for options, why in (
         (("--leakage", "--blind"), "--leakage goes with no other option"),
+        (("--leakage", "--audio", "5"), "--leakage goes with no other option"),
         (("--leakage", "--export", exports / "preference"), "--leakage goes with no other option"),
         (("--export", exports / "questions", "--blind"), "have no wrong answers"),
         (("--export", exports / "none", "--blind"), "is not an export"),

@@ -236,21 +236,9 @@ def test_packing_is_the_plans_own(tiny: Callable[..., Spec], ingested: Path, sam
 # Refusals
 
 
-def test_fewer_shards_than_loader_workers_are_refused_with_shards_that_fit() -> None:
-    split = planned([3] * 2352, 512)
-    training = Training(8, 4, 256)
-    with pytest.raises(PlanError, match="14 shards for 8 ranks x 4 loader workers = 32") as caught:
-        refuse_unfit([split], training)
-    found = re.search(r"shards: {samples: (\d+)}", caught.value.fix)
-    assert found is not None
-    assert not find_faults([split.repack(int(found[1]))], training)
-    fewer = re.search(r"--workers (\d+)", caught.value.fix)
-    assert fewer is not None
-    assert not find_faults([split], Training(8, int(fewer[1]), 256))
-
-
 def test_what_would_starve_or_hang_a_rank_is_refused() -> None:
     for groups, shards, training, words in (
+        ([3] * 2352, 512, Training(8, 4, 256), "14 shards for 8 ranks x 4 loader workers = 32"),
         ([3] * 100, 3, Training(2, 1, 400, loaders=(LoaderKind.TRAINER,)), "do not fill a batch"),
         ([12] * 100, 12, Training(2, 1, 8), "a group of 12 samples does not fit a batch of 8"),
         ([12] * 100, 12, Training(8, 1, 64), "holds 5 groups of up to 12 samples, too few for 8"),
