@@ -72,7 +72,6 @@ class Summary:
     Args:
         skipped: Shards that were there, or were linked from another version.
         excerpts_of_captioned_clips: Sounds heard in part, whose captions speak of the whole.
-        findings: Why clips are quarantined and what the library lacks.
     """
 
     corpus: str

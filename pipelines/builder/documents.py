@@ -253,7 +253,6 @@ def write_index(
     Args:
         rows: Its rows of `schema.SAMPLES`.
         rights: Licence and attribution of each clip, by clip id.
-        stems: Whether it holds stems.
     """
     spans = [
         find_span(row["offset"], row["size"], len(serialise_document(row, rights)))

@@ -36,11 +36,7 @@ _KINDS: Final[Mapping[str, type]] = {"samples": int, "bytes": int, "libraries": 
 
 @dataclass(frozen=True, slots=True)
 class RenderJob:
-    """What every shard of a build is rendered with.
-
-    Args:
-        places: Where the plan is and the shards go.
-    """
+    """What every shard of a build is rendered with."""
 
     places: Places
     index: Path
@@ -54,8 +50,6 @@ class ShardReceipt:
 
     Args:
         digest: `ShardPlan.digest` of what was rendered.
-        libraries: Versions of the libraries that made it.
-        measurements: SHA-256 of its measurements.
     """
 
     shard: str

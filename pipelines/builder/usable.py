@@ -76,9 +76,7 @@ class UsableClips:
     """What a recipe makes of a library.
 
     Args:
-        clips: Those of each split that it can use.
         numbers: The row of each in the library.
-        shortage: Why clips are missing that the library holds.
     """
 
     clips: dict[str, list[Clip]]

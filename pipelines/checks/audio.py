@@ -134,7 +134,6 @@ def compare_activity(
     """Whether each sound is heard where the plan says, and nowhere else.
 
     Args:
-        ear: What counts as audible in the corpus.
         weighting: Of the levels that were measured, in words.
     """
     keen = measured.find_audible(ear.faint_db, ear.masked_db + KEEN_DB)
@@ -292,11 +291,7 @@ def audit_audio(path: Path, count: int, observer: Observer | None = None) -> Aud
 
 @dataclass
 class _Auditor:
-    """Judges samples, and counts what it judged.
-
-    Args:
-        audible: The shortest overlap that can be heard, in frames.
-    """
+    """Judges samples, and counts what it judged."""
 
     corpus: Corpus
     ear: Ear

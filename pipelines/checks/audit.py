@@ -65,7 +65,6 @@ class Audit:
         positives: Sentences that pass for true, main captions included.
         assumed: Samples with a sound that is taken to be heard all through, as its clip was never
             measured or the manifest, of an older version, does not tell.
-        violations: Sentences that are not what they pass for.
     """
 
     samples: int
@@ -176,7 +175,6 @@ def find_dense_violations(
 
     Args:
         placed: Its timeline, without tags.
-        audible: The shortest overlap that can be heard.
     """
     told = read_dense(row)
     if not told or row.get("activity") is None:

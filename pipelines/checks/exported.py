@@ -51,11 +51,7 @@ class ExportFault:
 
 @dataclass(frozen=True, slots=True)
 class ExportAudit:
-    """What the audit of an export found.
-
-    Args:
-        fault_count: Lines and files that the corpus does not make.
-    """
+    """What the audit of an export found; of many faults the first are kept."""
 
     format: str
     rows: int
@@ -78,9 +74,6 @@ def audit_export(path: Path, out: Path, observer: Observer | None = None) -> Exp
     """Make an export again, and compare its lines and files with those that are there.
 
     `README.md` and hidden files are left alone. Pieces of manifests are made in a temporary folder.
-
-    Args:
-        path: The corpus, as `Corpus.open` takes it.
     """
     observer = observer or Silent()
     corpus = Corpus.open(path)

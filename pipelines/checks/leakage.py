@@ -44,11 +44,7 @@ def compare_splits(path: Path, observer: Observer | None = None) -> dict[str, Le
 
 
 def read_used_clips(path: Path) -> list[dict[str, Any]]:
-    """The catalogue's rows, in its order, of the clips that a corpus's samples use.
-
-    Args:
-        path: A manifest folder, the folder above it, or the manifest itself.
-    """
+    """The catalogue's rows, in its order, of the clips that a corpus's samples use."""
     manifest = find_manifest(path)
     return _read_clips(manifest, set().union(*_read_used_ids(manifest).values()))
 

@@ -53,9 +53,6 @@ def describe(path: Path) -> dict[str, Any]:
     """Counts by split, relation, edit kind, label, licence and quarantine reason.
 
     A clip that the recipe refused is catalogued and quarantined, and counted once in `listed`.
-
-    Args:
-        path: As `find_manifest` takes it: a finished corpus, or a plan.
     """
     manifest = _find_manifest(path)
     check_columns(manifest.with_name(CLIPS_FILE), CLIPS)

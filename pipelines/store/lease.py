@@ -104,7 +104,6 @@ def take_lease(remote: Remote, folder: str, holder: str, doing: str = BUILDING) 
     """Take the lease of a corpus.
 
     Args:
-        folder: Key of the folder of the corpus's leases.
         holder: Takes a lease over from itself; whoever calls knows that its predecessor is dead.
         doing: What another holder is told to be doing.
     """

@@ -53,11 +53,7 @@ class RowFile:
             return cls(folder, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
     def batches(self, columns: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
-        """Views of the rows, `BATCH_ROWS` and fewer at a time.
-
-        Args:
-            columns: Those that are wanted, all by default.
-        """
+        """Views of the rows, `BATCH_ROWS` and fewer at a time; by default of all columns."""
         for batch in self._batches:
             yield batch.select(list(columns)) if columns else batch
             self.give_back()

@@ -154,9 +154,6 @@ def collect_garbage(
         path: Manifest folder, data_manifests/CORPUS, or its URL.
         banks: Whether the banks' files go that no version with shards, of any corpus, needs.
         dry_run: Tell what would go, and remove nothing.
-
-    Returns:
-        What was removed, or would be.
     """
     store, corpus = open_corpus(path)
     if dry_run:

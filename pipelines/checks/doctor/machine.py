@@ -43,11 +43,7 @@ _TRAINING: Final = "segue train and eval; they are slow on a CPU"
 
 
 def run_checks(out: Path, endpoint: str | None) -> Iterator[DoctorCheck]:
-    """All checks in their order; those that wait for a process or a server wait together.
-
-    Args:
-        endpoint: Address of a language model, None for the usual one.
-    """
+    """All checks in their order; those that wait for a process or a server wait together."""
     groups: list[Callable[[], Iterable[DoctorCheck]]] = [
         check_packages,
         check_decoders,

@@ -61,11 +61,7 @@ class Ratio:
 
 @dataclass(frozen=True, slots=True)
 class RenderPace:
-    """What making some samples in one process took, from the bank to the disk.
-
-    Args:
-        seconds: Wall clock, of all of them.
-    """
+    """What making some samples in one process took, from the bank to the disk, in wall clock."""
 
     samples: int
     frames: int

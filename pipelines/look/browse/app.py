@@ -67,7 +67,6 @@ class BrowsedCorpus:
     """A corpus, or a plan that is not rendered, open for browsing.
 
     Args:
-        place: As the user named it.
         sounds: Its audio; None for a plan.
     """
 

@@ -34,7 +34,6 @@ class Explainer:
 
     Args:
         heard: The timeline, tags included.
-        tolerance: What counts as a transition, and what can be heard.
     """
 
     heard: Timeline

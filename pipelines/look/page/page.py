@@ -188,12 +188,7 @@ def histogram(title: str, unit: str, values: NDArray[np.float64]) -> Histogram:
 
     Args:
         values: Finite, one at least.
-
-    Raises:
-        ValueError: If there are none.
     """
-    if not len(values):
-        raise ValueError(f"{title}: nothing to count")
     width, height = _HISTOGRAM
     low, high = float(values.min()), float(values.max())
     told = len(values), low, float(np.median(values)), high
@@ -266,8 +261,6 @@ def plot(
     Args:
         curves: By name, each with one point at least.
         last: Last step of the axis, above 0.
-        rule: Name and value of a level to compare with.
-        borders: Steps where one stage gives way to the next.
     """
     width, height = _PLOT
     values = [value for points in curves.values() for _, value in points]

@@ -72,11 +72,7 @@ class CorpusRights:
 
 
 def rights(clips: Sequence[Mapping[str, Any]], used: Sequence[Sequence[str]]) -> CorpusRights:
-    """The licences of the clips that are heard, and of what is mixed of them.
-
-    Args:
-        clips: Rows of `schema.CLIPS`: those that samples use.
-    """
+    """The licences of the clips that samples use, and of what is mixed of them."""
     facts = licence_facts(clips)
     licences = {clip["id"]: clip["licence"] for clip in clips}
     parts = Counter(frozenset(licences[name] for name in names) for names in used)
@@ -292,13 +288,7 @@ class ReportedSample:
 def examples(
     manifest: Path, tags: Mapping[str, Sequence[str]], count: int, observer: Observer
 ) -> tuple[ReportedSample, ...]:
-    """`count` samples of a manifest, drawn evenly.
-
-    Args:
-        manifest: `samples.parquet` or `plan.parquet`, as `find_manifest` gives it.
-        tags: Names of the tags of each clip that has any.
-        count: How many; fewer where the manifest holds fewer.
-    """
+    """`count` samples of a manifest, or all that it has, drawn evenly."""
     rendered = manifest.name == SAMPLES_FILE
     listening = Listening(Corpus.open(manifest.parent) if rendered else None)
     audible = read_audible(manifest)
