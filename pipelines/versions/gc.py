@@ -181,10 +181,9 @@ def _carry_out(sweep: Sweep, store: Store, observer: Observer) -> None:
     for removal in sweep.removals:
         # Killed reproductions leave files on this machine alone.
         keeper = Store(store.root) if removal in sweep.leftovers else store
-        # Files that go: receipts, and then the others.
         receipts = [path for path in removal.files if path.parent.name == RECEIPTS]
-        for files in receipts, [path for path in removal.files if path.parent.name != RECEIPTS]:
-            keeper.remove(files)
+        keeper.remove(receipts)  # before what they certify
+        keeper.remove(path for path in removal.files if path.parent.name != RECEIPTS)
         if removal not in sweep.banks:
             remove_empty_folders(store.root / SHARDS / sweep.corpus / removal.name)
         observer.advance(PHASE, len(removal.files))

@@ -120,17 +120,12 @@ class PreflightReport:
 
     def count_steps(self) -> dict[str, int]:
         """Steps of the whole run, the same on every rank, by loader."""
-        steps = {}
-        for loader in self.training.loaders:
-            name = "trainer" if loader is LoaderKind.TRAINER else "dealt"
-            epoch = sum(
-                split.share(self.training).steps
-                if loader is LoaderKind.TRAINER
-                else split.deal(self.training).steps
-                for split in self.trained
-            )
-            steps[name] = epoch * self.training.epochs
-        return steps
+        training, steps = self.training, {}
+        if LoaderKind.TRAINER in training.loaders:
+            steps["trainer"] = sum(split.share(training).steps for split in self.trained)
+        if training.deals:
+            steps["dealt"] = sum(split.deal(training).steps for split in self.trained)
+        return {loader: training.epochs * count for loader, count in steps.items()}
 
     def _cost_to_json(self) -> dict[str, Any]:
         rate, price = self.training.steps_per_s, self.training.price_per_gpu_hour

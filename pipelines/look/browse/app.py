@@ -104,11 +104,15 @@ class Pages:
 
     async def show_index(self, request: Request) -> Response:
         """The whole page: filters, one page of results, one sample."""
-        return await self._answer(request, "index.html", _parse_selected(request))
+        return await self._answer(
+            request, "index.html", _parse_name(request.query_params.get("sample", ""))
+        )
 
     async def show_results(self, request: Request) -> Response:
         """One page of results, to be put into the whole page."""
-        return await self._answer(request, "_results.html", _parse_selected(request))
+        return await self._answer(
+            request, "_results.html", _parse_name(request.query_params.get("sample", ""))
+        )
 
     async def show_sample(self, request: Request) -> Response:
         """One sample, to be put into the whole page."""
@@ -240,15 +244,9 @@ def create_app(library: BrowsedCorpus, hosts: Hosts) -> Starlette:
     )
 
 
-def _parse_selected(request: Request) -> str:
-    """The id of the sample that the page shows; "" where none is asked for."""
-    text = request.query_params.get("sample", "")
-    return _parse_name(text) if text else ""
-
-
 def _parse_name(text: str) -> str:
-    """The id of a sample; what cannot be one is refused before anything of it is kept."""
-    if not is_key(text):
+    """The id of a sample, "" for none; what cannot be one is refused before it is kept."""
+    if text and not is_key(text):
         raise _make_unknown_error(text)
     return text
 

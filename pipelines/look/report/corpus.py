@@ -52,27 +52,14 @@ from synth.truth.relations import Tolerance
 # Under which licences a corpus's clips and samples are, and how many clips ask to be credited.
 
 
-@dataclass(frozen=True, slots=True)
-class CorpusRights:
-    """The licences of a corpus.
+def rights(clips: Sequence[Mapping[str, Any]], used: Sequence[Sequence[str]]) -> dict[str, Any]:
+    """The licences of the clips that samples use, and of what is mixed of them.
 
-    Args:
-        whole: Id of the one licence that a work of all clips could be under.
-        reason: Why there is none; else "".
-        mixes: Samples by the licence of their mix.
+    Returns:
+        `whole`: id of the one licence that a work of all clips could be under; `reason`: why there
+        is none, else ""; `mixes`: samples by the licence of their mix; and how many of the clips
+        and recordings ask to be credited.
     """
-
-    whole: str
-    reason: str
-    mixes: Mapping[str, Mapping[str, float]]
-    clips: int
-    recordings: int
-    credited: int
-    creditors: int
-
-
-def rights(clips: Sequence[Mapping[str, Any]], used: Sequence[Sequence[str]]) -> CorpusRights:
-    """The licences of the clips that samples use, and of what is mixed of them."""
     facts = licence_facts(clips)
     licences = {clip["id"]: clip["licence"] for clip in clips}
     parts = Counter(frozenset(licences[name] for name in names) for names in used)
@@ -80,15 +67,15 @@ def rights(clips: Sequence[Mapping[str, Any]], used: Sequence[Sequence[str]]) ->
     for found, count in parts.items():
         mixes[effective_licence(parse_licence(each) for each in found).id] += count
     attributions = [clip["attribution"] for clip in clips if clip["attribution"]]
-    return CorpusRights(
-        whole=facts["licence"],
-        reason=facts["licence_reason"],
-        mixes=count_shares(mixes),
-        clips=len(clips),
-        recordings=len({clip["recording"] for clip in clips}),
-        credited=len(attributions),
-        creditors=len(set(attributions)),
-    )
+    return {
+        "whole": facts["licence"],
+        "reason": facts["licence_reason"],
+        "mixes": count_shares(mixes),
+        "clips": len(clips),
+        "recordings": len({clip["recording"] for clip in clips}),
+        "credited": len(attributions),
+        "creditors": len(set(attributions)),
+    }
 
 
 PACKAGES: Final = {"report": "pipelines.look.report", "browse": "pipelines.look.browse"}

@@ -216,17 +216,6 @@ def test_a_plan_is_found_below_its_corpus_and_by_its_file(scenes_corpus: Path) -
     assert audit(scenes_corpus / "plan.parquet") == whole
 
 
-def test_a_folder_without_a_manifest_or_with_two_is_a_clear_error(tmp_path: Path) -> None:
-    with pytest.raises(CorpusError, match="no corpus and no plan") as caught:
-        audit(tmp_path)
-    assert caught.value.fix
-    planned(tmp_path, recipe={"scenes": {"scenes": 4}})
-    folder = planned(tmp_path, seed=6, recipe={"scenes": {"scenes": 4}})
-    with pytest.raises(CorpusError, match="several plans"):
-        audit(folder.parent)
-    assert audit(folder).violations == ()
-
-
 def test_a_manifest_of_an_older_version_is_a_clear_error(
     scenes_corpus: Path, tmp_path: Path
 ) -> None:

@@ -121,23 +121,6 @@ def pipeline(urls: list[str], batch: int) -> webdataset.DataPipeline:
     )
 
 
-@pytest.mark.parametrize(("ranks", "workers", "batch"), [(2, 1, 5), (2, 2, 4), (3, 2, 7)])
-def test_webdataset_counts_the_samples_and_steps_that_were_foretold(
-    shard_files: list[str], ranks: int, workers: int, batch: int
-) -> None:
-    deal = Deal.of(held(shard_files), ranks, workers, batch)
-    for rank in range(ranks):
-        samples, steps = 0, 0
-        for worker in range(workers):
-            with rank_of(rank, ranks, worker, workers):
-                if not deal.shards[rank][worker]:
-                    continue
-                samples += len(list(pipeline(shard_files, 1)))
-                steps += len(list(pipeline(shard_files, batch)))
-        assert samples == deal.samples[rank].sum()
-        assert steps == deal.steps_of_ranks[rank]
-
-
 @pytest.mark.slow
 def test_a_loader_ended_at_the_steps_gives_every_rank_as_many(shard_files: list[str]) -> None:
     """With real loader workers, as a training script has them."""

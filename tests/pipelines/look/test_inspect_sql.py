@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -21,7 +20,6 @@ from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import Corpus
 from synth.scene.scene import from_json
 from synth.scene.timeline import timeline
-from tests.kit.builds import segue_here
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "manifests.md"
 EXAMPLES = re.findall(r"```sql\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
@@ -87,14 +85,6 @@ def test_manifests_hold_what_the_files_hold(database: Database, folder: Path) ->
     for name in ("samples", "plan", "clips", "quarantine", "shards"):
         file = pq.read_table(Corpus.open(folder).folder / f"{name}.parquet")
         assert answered(database, f"SELECT count(*) FROM {name}") == [(file.num_rows,)]
-    samples = Corpus.open(folder).samples()
-    assert answered(database, "SELECT sum(frames), max(peak_db), min(caption) FROM samples") == [
-        (
-            pc.sum(samples["frames"]).as_py(),
-            pc.max(samples["peak_db"]).as_py(),
-            pc.min(samples["caption"]).as_py(),
-        )
-    ]
 
 
 def test_events_are_those_of_the_timelines(database: Database, folder: Path) -> None:
@@ -348,11 +338,3 @@ def test_a_query_comes_from_standard_input(
     monkeypatch.setattr("sys.stdin", io.StringIO("select 6 * 7 as n"))
     ask(folder, "-", 0, None, as_json=True)
     assert json.loads(capsys.readouterr().out)["rows"] == [{"n": 42}]
-
-
-def test_an_error_is_one_line_and_its_mend(folder: Path) -> None:
-    failed = segue_here("sql", folder, "select captin from plan")
-    assert (failed.returncode, failed.stdout) == (1, "")
-    error, fix = failed.stderr.splitlines()
-    assert error.startswith("error: query: ")
-    assert fix.startswith("fix:   did you mean ")

@@ -199,10 +199,6 @@ def test_what_is_something_else_is_one_clear_error(corpus: Corpus, tmp_path: Pat
         report_command(tmp_path / "nowhere", observer=Silent())
     with pytest.raises(CorpusError, match="lacks the column 'index'"):
         corpus_page(corpus.folder / CLIPS_FILE)
-    notes = tmp_path / "notes.txt"
-    notes.write_text("no corpus")
-    with pytest.raises(CorpusError, match="damaged"):
-        corpus_page(notes)
 
 
 def test_histograms_count_every_value_once() -> None:

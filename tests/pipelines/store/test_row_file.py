@@ -117,15 +117,6 @@ def test_small_shards_of_a_corpus_share_a_row_group(tiny_corpus: Path) -> None:
         assert table["shard"].unique().to_pylist() == [shard.shard]
 
 
-def test_older_plan_has_a_row_group_a_shard(tmp_path: Path) -> None:
-    path = tmp_path / PLAN_FILE
-    with pq.ParquetWriter(path, pa.schema([("row", pa.int64())])) as writer:
-        for first in (0, 2):
-            writer.write_table(pa.table({"row": [first, first + 1]}))
-    second = ShardPlan("tiny-train-000001.tar", "train", 2, 1, "digest")
-    assert second.rows(path).to_pylist() == [{"row": 2}, {"row": 3}]
-
-
 @pytest.mark.parametrize("positions", [[], [0], [0, 2, 3, 9], [4, 4, 5], [*range(10)]])
 def test_rows_at_positions_are_those_of_the_whole_table(
     tmp_path: Path, positions: list[int]

@@ -110,8 +110,10 @@ def test_a_build_killed_anywhere_after_another_spec_ends_in_one_of_the_two_corpo
 def test_a_plan_of_a_finished_version_stays_its_own(tiny: Tiny, tmp_path: Path) -> None:
     build(tiny(**SMALL, seed=7), tmp_path, 0)
     before = product(tmp_path)
-    with pytest.raises(CorpusError, match="was built from another spec"):
+    with pytest.raises(CorpusError, match="'v1' was built from another spec"):
         plan_library(tiny(**SMALL, seed=8), tmp_path, 0, Silent())
+    with pytest.raises(CorpusError, match="'v1' was built from another spec"):
+        build(tiny(**SMALL, seed=8), tmp_path, 0)
     assert product(tmp_path) == before
 
 

@@ -26,7 +26,7 @@ from synth.base.errors import CorpusError, SegueError, SpecError
 from synth.base.progress import Silent
 from synth.corpus.corpus import Corpus
 from synth.storage import Remote, StorageError
-from tests.kit.builds import flip, product, segue_here
+from tests.kit.builds import product, segue_here
 
 Tiny = Callable[..., Spec]
 NEWER = "newer"
@@ -220,20 +220,6 @@ def test_shards_that_another_version_holds_are_copied_by_the_store(
     assert (again.rendered, again.linked, bool(again.differences)) == (0, 0, False)
     assert product(folder) == before
     assert not kept(cache)
-
-
-def test_a_damaged_shard_at_a_store_is_named_and_nothing_is_changed(
-    folder: Path, url: str, old: str
-) -> None:
-    victim = sorted((folder / "shards" / "tiny" / old).rglob("*.tar"))[0]
-    flip(victim)
-    before = product(folder)
-    found = reproduce(Places(open_store(root(folder)), "tiny", old), None, 0)
-    assert list(found.differences.lines()) == [
-        f"shard {victim.name}: the file differs from its receipt; delete file://{victim} "
-        "to rebuild it"
-    ]
-    assert product(folder) == before
 
 
 def test_a_build_sees_what_another_machine_removed(
