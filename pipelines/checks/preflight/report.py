@@ -35,7 +35,7 @@ from pipelines.checks.preflight.splits import (
     read_splits,
     select_trained,
 )
-from pipelines.checks.preflight.training import LoaderKind, Training
+from pipelines.checks.preflight.training import MOST_LOST, LoaderKind, Training
 from pipelines.config.spec import Spec
 from pipelines.engines.engine import engine
 from pipelines.store.places import Places
@@ -167,7 +167,7 @@ class PreflightReport:
             return
         deal, lost = split.deal(training), compute_unseen_percent(split, training)
         steps = deal.steps_of_ranks
-        if lost > training.most_lost:
+        if lost > MOST_LOST:
             best = find_best_shards(self.trained, training)
             hint = ""
             if best is not None:
