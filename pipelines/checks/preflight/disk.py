@@ -6,23 +6,22 @@ import json
 import os
 import tempfile
 import time
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from pipelines.builder.plan import ShardPlan
 from pipelines.builder.render import RenderJob, find_alike, is_done, read_rights
 from pipelines.config.spec import AudioSpec
 from pipelines.store.places import Places
-from pipelines.store.row_file import read_batches, read_columns, read_rows
+from pipelines.store.row_file import read_batches, read_columns, take_rows
 from synth.audio.bank import INDEX_SCHEMA, Bank
 from synth.audio.render import render
 from synth.base.atomic import free_bytes
@@ -73,21 +72,12 @@ class RenderPace:
         return self.seconds / self.frames * frames / max(1, processes)
 
 
-def draw_rows(plan: Path, shards: Sequence[ShardPlan]) -> list[dict[str, Any]]:
+def draw_rows(plan: Path) -> list[dict[str, Any]]:
     """Up to `DRAWN` rows of the plan; the first few are spread over it as well as all are."""
-    ends = list(accumulate(shard.samples for shard in shards))
-    positions = dict.fromkeys(int(k * _GOLDEN % 1 * ends[-1]) for k in range(DRAWN))
-    places: dict[int, list[tuple[int, int]]] = {}
-    for position in positions:
-        shard = bisect_right(ends, position)
-        row = position - (ends[shard] - shards[shard].samples)
-        places.setdefault(shard, []).append((position, row))
-    found: dict[int, dict[str, Any]] = {}
-    for shard, rows in places.items():
-        group, first = shards[shard].row_group, shards[shard].row
-        for position, row in rows:
-            (found[position],) = read_rows(plan, group, first + row, 1).to_pylist()
-    return [found[position] for position in positions]
+    with pq.ParquetFile(plan) as file:
+        places = np.linspace(0, file.metadata.num_rows - 1, DRAWN).astype(np.int64)
+        rows = list(take_rows(file, np.unique(places)))
+    return [rows[at] for at in sorted(range(len(rows)), key=lambda at: at * _GOLDEN % 1)]
 
 
 def measure_pace(job: RenderJob, rows: Sequence[Mapping[str, Any]]) -> RenderPace:

@@ -266,7 +266,7 @@ def run_preflight(
         refuse_unfit(trained, training)
         audio = spec.audio
         job = RenderJob(places, library.index, audio.mixdown, audio.format)
-        rows = draw_rows(places.manifests / PLAN_FILE, shards)
+        rows = draw_rows(places.manifests / PLAN_FILE)
         pace = None if isinstance(source, Unheard) else measure_pace(job, rows)
         ratio = pace.ratio if pace else assume_ratio(audio)
         left = find_pending(places, shards)
