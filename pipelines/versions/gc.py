@@ -17,7 +17,6 @@ from typing import Any, Final
 
 from pipelines.builder.documents import CROISSANT_FILE, INDEX_SUFFIX, META
 from pipelines.builder.finalise import CARD_FILE, SIZES_FILE
-from pipelines.builder.render import read_receipt
 from pipelines.store.lease import wait_for_turn
 from pipelines.store.places import RECEIPTS
 from pipelines.store.store import (
@@ -283,15 +282,10 @@ def _mark(version: Version) -> None:
     """Say beside the manifests of a finished version that its shards were removed."""
     if version.holds(REMOVED_FILE) or not version.finished:
         return
-    places, files = version.places, _list_receipts(version)
-    version.fetch(*files)
-    receipts = [read_receipt(places, path.stem) for path in files]
-    certified = [receipt for receipt in receipts if receipt is not None]
+    places = version.places
     marker = {
         "removed_by": "segue gc",
         "version": places.version,
-        "shards": len(certified),
-        "bytes": sum(receipt.bytes for receipt in certified),
         "made_again_by": f"segue rebuild {locate_versions(Path(), places.corpus) / places.version}",
     }
     write_text(places.manifests / REMOVED_FILE, canonical_json(marker) + "\n")

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import duckdb
 import pyarrow as pa
@@ -152,16 +152,8 @@ def _list_columns(relation: duckdb.DuckDBPyRelation) -> tuple[Column, ...]:
 # A DuckDB that sees what it is given, and nothing else of this machine.
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
-    """A function of one text column, for queries to use.
-
-    Args:
-        evaluate: Gives a column of as many values.
-    """
-
-    evaluate: Callable[[pa.Array], pa.Array]
-    result: str
+Function: TypeAlias = tuple[Callable[[pa.Array], pa.Array], str]
+"""A function of one text column, which gives one of as many values, and their DuckDB type."""
 
 
 def connect(spill: str, memory: str) -> duckdb.DuckDBPyConnection:
@@ -196,9 +188,9 @@ def open_sealed(
     ):
         for name, table in tables.items():
             connection.register(name, table)
-        for name, function in (functions or {}).items():
+        for name, (evaluate, result) in (functions or {}).items():
             connection.create_function(
-                name, function.evaluate, ["VARCHAR"], function.result, type=PythonUDFType.ARROW
+                name, evaluate, ["VARCHAR"], result, type=PythonUDFType.ARROW
             )
         for name, query in (views or {}).items():
             connection.execute(f"CREATE VIEW {name} AS {query}")
@@ -244,9 +236,7 @@ def _make_function(
     """What a text stands for: a list of structures of these fields."""
     structs = pa.list_(pa.struct([(name, _ARROW[kind]) for name, kind in fields.items()]))
     listed = ", ".join(f'"{name}" {kind}' for name, kind in fields.items())
-    return Function(
-        lambda texts: pa.array(map(read, texts.to_pylist()), structs), f"STRUCT({listed})[]"
-    )
+    return lambda texts: pa.array(map(read, texts.to_pylist()), structs), f"STRUCT({listed})[]"
 
 
 def _read_scene(scene: str) -> list[dict[str, Any]]:

@@ -129,7 +129,7 @@ def _page(manifest: Path, samples: int, observer: Observer) -> Page:
         "heard": sum(bool(each.sound) for each in shown),
         "violations": len(judged.violations),
     }
-    path = manifest.with_name(CORPUS_FILE)
+    path, spec = manifest.with_name(CORPUS_FILE), own_file(manifest.parent, SPEC_FILE)
     html = render_page(
         "report/corpus.html",
         PACKAGES,
@@ -140,7 +140,7 @@ def _page(manifest: Path, samples: int, observer: Observer) -> Page:
         histograms=tuple(_histograms(rows, clips)),
         rights=rights(clips, rows.column("clips").to_pylist()),
         examples=shown,
-        spec=_spec(manifest),
+        spec=read_regular(spec).decode(errors="replace") if spec.is_file() else "",
     )
     return Page(f"{described['corpus']}-{described['version']}-corpus", html, facts)
 
@@ -158,12 +158,6 @@ def _histograms(rows: pa.Table, clips: Sequence[Mapping[str, Any]]) -> Iterator[
         yield histogram("Peak of the samples", "dBFS", peak)
         gain = np.asarray(rows.column("gain_db"))
         yield histogram("Gain of the samples", "dB", gain)
-
-
-def _spec(manifest: Path) -> str:
-    """The spec as the build kept it; "" for a plan."""
-    path = own_file(manifest.parent, SPEC_FILE)
-    return read_regular(path).decode(errors="replace") if path.is_file() else ""
 
 
 # Sounds within a page: MP3 in a `data:` URI, which every browser plays.

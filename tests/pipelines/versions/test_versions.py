@@ -127,7 +127,6 @@ def test_hard_links_are_counted_once(out: Path) -> None:
 
 def test_gc_keeps_the_newest_and_frees_what_it_says(out: Path) -> None:
     before, shards = on_disk(out), out / "shards" / "tiny"
-    sizes = [path.stat().st_size for path in (shards / "one").rglob("*.tar")]
     foreseen = collect_garbage(manifests(out), keep=1, dry_run=True)
     assert on_disk(out) == before
     assert [tars(out, name) for name in NAMES] == [6, 12, 6]
@@ -141,8 +140,6 @@ def test_gc_keeps_the_newest_and_frees_what_it_says(out: Path) -> None:
     assert json.loads((manifests(out) / "one" / "removed.json").read_text()) == {
         "removed_by": "segue gc",
         "version": "one",
-        "shards": 6,
-        "bytes": sum(sizes),
         "made_again_by": "segue rebuild data_manifests/tiny/one",
     }
     for keep in (1, 2):  # removed versions do not count as kept
