@@ -178,11 +178,3 @@ def _read_group(path: Path, state: tuple[int, ...], row_group: int) -> pa.Table:
 @lru_cache(maxsize=1)
 def _read_metadata(path: Path, state: tuple[int, ...]) -> Any:
     return pq.read_metadata(path)
-
-
-# Names of Parquet files as DuckDB takes them.
-
-
-def escape_glob(path: Path) -> str:
-    """A path that DuckDB takes as it is, not for a pattern."""
-    return "".join(f"[{sign}]" if sign in "*?[" else sign for sign in str(path.resolve()))

@@ -296,8 +296,10 @@ class StagedStore(Store):
         self.copies.fetch_all(listing)
         for path, lines in journals.items():
             there = path.read_bytes() if path.is_file() else b""
-            if (joint := _join_journals(there, lines)) != there:
-                write_bytes(path, joint)
+            known = set(there.splitlines())
+            own = b"".join(line + b"\n" for line in lines.splitlines() if line not in known)
+            if own:
+                write_bytes(path, there + own)
 
     def _see(self, keys: Sequence[str]) -> dict[str, Stored | None]:
         """What objects are, as seen before the lease was found to be held."""
@@ -393,9 +395,3 @@ def _list_beside(versions: Path) -> list[Path]:
     """What certifies nothing and is no shard's: journals, and the reports of nights."""
     files = sorted(path for path in versions.glob("*/*") if path.is_file())
     return [path for path in files if not path.name.startswith(".") and path.name != CORPUS_FILE]
-
-
-def _join_journals(there: bytes, here: bytes) -> bytes:
-    """The lines of both, those of the store first."""
-    known = set(there.splitlines())
-    return there + b"".join(line + b"\n" for line in here.splitlines() if line not in known)

@@ -63,9 +63,7 @@ def check_packages() -> Iterator[DoctorCheck]:
     wrong = "" if fits else f"{version}, but {asked} is required"
     fix = f"create an environment with Python {asked}"
     yield DoctorCheck.of("python", version, "every command", wrong, fix, CheckState.WRONG)
-    required = [
-        each for each in _read_requirements() if each.marker is None or each.marker.evaluate()
-    ]
+    required = [each for each in _read_requirements() if not each.marker or each.marker.evaluate()]
     faults = {each.name: fault for each in required if (fault := _find_fault(each))}
     yield DoctorCheck.of(
         "packages",
@@ -107,16 +105,15 @@ def _find_fault(required: Requirement) -> str:
     found = find_version(required.name)
     if found is None:
         return "not installed"
-    if not required.specifier.contains(found, prereleases=True):
-        return f"{found}, but {required.specifier} is required"
-    return ""
+    fits = required.specifier.contains(found, prereleases=True)
+    return "" if fits else f"{found}, but {required.specifier} is required"
 
 
 def _check_extra(extra: str, needed_for: str) -> DoctorCheck:
     packages = [
         each
         for each in _read_requirements()
-        if each.marker is not None
+        if each.marker
         and each.marker.evaluate({"extra": extra})
         and not each.marker.evaluate({"extra": ""})
     ]

@@ -21,7 +21,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.templating import Jinja2Templates
 
-from pipelines.look.browse.drawing import SampleAudio, guess_media_type, parse_range
+from pipelines.look.browse.drawing import SampleAudio, parse_range
 from pipelines.look.browse.guard import (
     BusyError,
     Guard,
@@ -131,7 +131,7 @@ class Pages:
         headers = {"ETag": tag, "Accept-Ranges": "bytes"}
         if request.headers.get("if-none-match") == tag:
             return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
-        data, kind = self._library.sounds.read(row), guess_media_type(row["member"])
+        data, kind = self._library.sounds.read(row), f"audio/{row['member'].rpartition('.')[2]}"
         is_same = request.headers.get("if-range", tag) == tag
         part = parse_range(len(data), request.headers.get("range", "")) if is_same else None
         if part is None:

@@ -14,7 +14,7 @@ from synth.base.errors import CorpusError
 from synth.base.own_label import name_of
 from synth.base.units import Frames
 from synth.corpus.corpus import Corpus
-from synth.corpus.shards import AudioFormat, read_member
+from synth.corpus.shards import read_member
 from synth.scene.scene import Concat, Event, Overlay, Scene
 from synth.scene.timeline import Timeline, duration, timeline
 from synth.storage import display_path
@@ -208,7 +208,6 @@ def _draw_tree(scene: Scene, onset: Frames, rate: int, colours: Mapping[str, int
 # The audio of samples, out of the shards and checked, and the parts of it that HTTP asks for.
 
 
-MEDIA_TYPES: Final = {AudioFormat.FLAC: "audio/flac", AudioFormat.WAV: "audio/wav"}
 _KEPT: Final = 12
 _RANGE: Final = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)
 """No file has a length of more digits."""
@@ -252,8 +251,3 @@ def parse_range(size: int, asked: str) -> range | None:
     if last and int(last) < int(first):
         return None
     return range(int(first), min(size, int(last) + 1) if last else size)
-
-
-def guess_media_type(member: str) -> str:
-    """Of a member of a shard, by its name's ending."""
-    return MEDIA_TYPES[AudioFormat(member.rsplit(".", 1)[-1])]

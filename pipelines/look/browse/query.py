@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import tempfile
 import threading
 from collections import Counter
@@ -19,7 +20,6 @@ from numpy.typing import NDArray
 from pipelines.checks.audit import read_audible
 from pipelines.look.browse.guard import SEARCH_S, limit_time
 from pipelines.look.console.database import connect
-from pipelines.store.row_file import escape_glob
 from synth.base.atomic import file_state
 from synth.base.errors import SegueError
 from synth.corpus.corpus import CLIPS_FILE
@@ -211,7 +211,8 @@ class Manifest:
         self._database.load_extension("parquet")
         self._database.execute("SET GLOBAL parquet_metadata_cache = true")
         for name, file in (("samples", path), ("clips", path.with_name(CLIPS_FILE))):
-            rows = self._database.read_parquet(escape_glob(file), file_row_number=True)
+            name_of_file = glob.escape(str(file.resolve()))  # DuckDB takes patterns
+            rows = self._database.read_parquet(name_of_file, file_row_number=True)
             rows.create_view(name)
         self._lock = threading.Lock()
         self._found = lru_cache(max(_FILTERS_KEPT, min(256, _PLACES_KEPT // self.rows)))(self._find)
