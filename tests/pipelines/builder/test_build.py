@@ -21,11 +21,12 @@ import soundfile
 from pipelines.builder.build import Summary, build
 from pipelines.config.file import read_spec
 from pipelines.config.spec import Spec
+from pipelines.look.inspection import verify, verify_manifests
 from pipelines.store.lease import sole_writer
-from synth.base.errors import PlanError
+from synth.base.errors import CorpusError, PlanError
 from synth.corpus.corpus import Corpus
 from synth.corpus.schema import read_timeline
-from tests.kit.builds import flip, ingested, product, segue, segue_here
+from tests.kit.builds import TINY, flip, ingested, product, segue, segue_here
 from tests.kit.libraries import bells_and_drums, sound, write_csv
 from tests.kit.waiting import PATIENCE_S
 
@@ -343,3 +344,59 @@ def test_every_file_of_a_library_is_accounted_for(tiny: Tiny, tmp_path: Path) ->
         path.name for path in (root / "bell").iterdir()
     }
     assert all("same sound" in reasons[name] for name in linked if name.endswith(".wav"))
+
+
+# What is damaged after it was certified is told by its receipt, and made again as it was.
+
+
+MANIFESTS = ("plan", "clips", "shards", "quarantine", "samples")
+
+
+def cut(path: Path) -> None:
+    os.truncate(path, path.stat().st_size - 7)
+
+
+def replace_by_pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+HARM: tuple[Callable[[Path], None], ...] = (flip, cut, Path.unlink, replace_by_pipe)
+
+
+def test_a_build_makes_damaged_manifests_again(tiny_corpus: Path, tmp_path: Path) -> None:
+    shutil.copytree(tiny_corpus, tmp_path / "out")
+    expected = product(tiny_corpus)
+    (folder,) = (path.parent for path in (tmp_path / "out").rglob("corpus.json"))
+    receipt = min(folder.glob("receipts/*.json"))
+    files = [folder / f"{name}.parquet" for name in MANIFESTS]
+    files += [folder / name for name in ("corpus.json", "receipt.json", "ATTRIBUTION.csv")]
+    files += [receipt, receipt.with_suffix(".parquet")]
+    for number, path in enumerate(files):
+        harm = flip if path.name == "receipt.json" else HARM[number % len(HARM)]
+        harm(path)
+        if path.name not in ("receipt.json", "corpus.json"):
+            with pytest.raises(CorpusError, match=path.name):
+                verify_manifests(folder)
+        build(Spec.model_validate(TINY), tmp_path / "out", 0)
+        assert product(tmp_path / "out") == expected, path.name
+
+
+def test_damaged_sounds_are_decoded_again_before_they_are_rendered(
+    tiny_corpus: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    shutil.copytree(tiny_corpus, out)
+    parts = sorted(out.glob("banks/*/part-*"))
+    for ending in (".pcm", ".parquet", ".json"):
+        path = next(part for part in parts if part.suffix == ending)
+        before = path.read_bytes()
+        flip(path)
+        if ending != ".parquet":
+            corpus = Corpus.open(next(out.rglob("corpus.json")).parent)
+            with pytest.raises(CorpusError, match=path.stem):
+                verify(corpus, [])
+        next(out.rglob("*.tar")).unlink()
+        build(Spec.model_validate(TINY), out, 0)
+        assert path.read_bytes() == before
+        assert product(out) == product(tiny_corpus)

@@ -26,14 +26,12 @@ import pytest
 
 import pipelines.engines.cluster
 from pipelines.builder import drafting
-from pipelines.builder.build import build, plan_library
-from pipelines.builder.schedule import RenderSettings
+from pipelines.builder.build import build
 from pipelines.config.spec import Spec
 from pipelines.engines.cluster import Passport, WorkerRefusal, facts
 from pipelines.engines.engine import Call, Engine, RemoteEngine, engine, run_in_order
 from pipelines.engines.executor import starting_process
 from synth.base.errors import CorpusError, SegueError, SpecError
-from synth.base.progress import Silent
 from tests.conftest import missing
 from tests.kit.builds import product
 from tests.kit.libraries import bells_and_drums
@@ -285,31 +283,6 @@ def clock_of(cluster: OwnCluster, clock: Path) -> Iterator[None]:
         finally:
             reset_clock()
             client.unregister_worker_plugin("clock")
-
-
-def test_cluster_that_is_busy_for_longer_than_the_limit_makes_the_same_bytes(
-    cluster: OwnCluster, tiny: Tiny, tiny_corpus: Path, tmp_path: Path
-) -> None:
-    out, gate = tmp_path / "out", tmp_path / "gate"
-    plan_library(tiny(), out, 0, Silent())
-    with (
-        clock_of(cluster, tmp_path / "clock"),
-        engine(cluster.address) as it,
-        ThreadPoolExecutor() as threads,
-    ):
-        busy = occupy(it, gate)
-        settings = RenderSettings(timeout_s=LIMIT_S)
-        building = threads.submit(build, tiny(), out, it, settings=settings)
-        assert wait_for(lambda: "prepared" in journal(out)), building.result()
-        write(tmp_path / "clock", "1000")
-        gate.touch()
-        assert building.result().rendered == 12
-        assert [call.result() for call in busy] == [None, None]
-    assert product(out) == product(tiny_corpus)
-
-
-def journal(out: Path) -> str:
-    return "".join(path.read_text() for path in out.rglob("journal.jsonl"))
 
 
 def test_module_is_run_with_its_words_and_status(tmp_path: Path) -> None:
