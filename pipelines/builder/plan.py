@@ -232,11 +232,7 @@ _UNPACKED = '"shard":"",'
 
 @dataclass(frozen=True, slots=True)
 class PackedShard:
-    """A shard's rows.
-
-    Args:
-        texts: The same rows as canonical JSON, all with `index` 0.
-    """
+    """A shard's rows, which are also there as canonical JSON, all with `index` 0."""
 
     name: str
     split: str

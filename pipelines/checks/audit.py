@@ -14,7 +14,7 @@ from pipelines.store.places import find_manifest
 from synth.base.errors import CorpusError
 from synth.base.progress import Observer, Silent
 from synth.base.units import Frames
-from synth.captions.narrative import DenseCaption, dense_captions, dense_text
+from synth.captions.narrative import dense_captions, dense_text
 from synth.corpus.corpus import CLIPS_FILE
 from synth.corpus.schema import AUDIBLE, compared_with, read_dense, read_timeline
 from synth.labels.lexicon import heard_tags
@@ -188,8 +188,5 @@ def find_dense_violations(
     ):
         for each in said:
             if each not in others:
-                yield Violation(row["id"], _quote(each, row["sample_rate"]), verdict, why)
-
-
-def _quote(caption: DenseCaption, rate: int) -> str:
-    return f"{dense_text([caption], rate)} [{caption.resolution}]"
+                text = f"{dense_text([each], row['sample_rate'])} [{each.resolution}]"
+                yield Violation(row["id"], text, verdict, why)

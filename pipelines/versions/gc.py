@@ -157,7 +157,9 @@ def collect_garbage(
     store, corpus = open_corpus(path)
     if dry_run:
         versions = list_versions(store, corpus)
-        return _survey(store, corpus, versions, keep, _list_banks(store) if banks else ())
+        return _survey(
+            store, corpus, versions, keep, store.list_folders(store.root / BANKS) if banks else ()
+        )
     with ExitStack() as stack:
         held_banks = hold_every_bank(stack, store) if banks else ()
         store = stack.enter_context(store.hold_corpus(corpus))
@@ -187,10 +189,6 @@ def _carry_out(sweep: Sweep, store: Store, observer: Observer) -> None:
             remove_empty_folders(store.root / SHARDS / sweep.corpus / removal.name)
         observer.advance(PHASE, len(removal.files))
     observer.finish(PHASE)
-
-
-def _list_banks(store: Store) -> dict[Path, Files]:
-    return store.list_folders(store.root / BANKS)
 
 
 def _survey(
@@ -302,7 +300,9 @@ def hold_every_bank(stack: ExitStack, store: Store) -> frozenset[Path]:
     """Hold the banks of a store; others may be begun meanwhile, and are not held."""
     stack.enter_context(store.hold_banks())
     held: set[Path] = set()
-    while begun := _list_banks(store).keys() - held:  # while it waited for its turn, too
+    while (
+        begun := store.list_folders(store.root / BANKS).keys() - held
+    ):  # while it waited for its turn, too
         for bank in sorted(begun):
             stack.enter_context(wait_for_turn(bank))
         held |= begun
@@ -330,7 +330,7 @@ def find_unneeded(
             for name in read_index(index)[0]["part"].unique().to_pylist():
                 part = index.parent / name
                 needed.update(part.with_suffix(end) for end in (".pcm", ".parquet", ".json"))
-    for bank, files in _list_banks(store).items():
+    for bank, files in store.list_folders(store.root / BANKS).items():
         if bank not in banks:
             continue
         going = {

@@ -30,11 +30,7 @@ _TIMES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Explainer:
-    """Tells why claims are false on a timeline.
-
-    Args:
-        heard: The timeline, tags included.
-    """
+    """Tells why claims are false on a timeline, which has the tags of its clips."""
 
     heard: Timeline
     tolerance: Tolerance

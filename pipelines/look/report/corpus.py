@@ -283,11 +283,7 @@ def examples(
 def report_sample(
     row: Mapping[str, Any], tags: Mapping[str, Sequence[str]], audible: int
 ) -> ReportedSample:
-    """A sample drawn and explained, without its sound.
-
-    Args:
-        tags: Names of the tags of each clip that has any.
-    """
+    """A sample drawn and explained, without its sound; by clip the names of tags."""
     scene = from_text(row["scene"])
     judge = Explainer(
         annotate(read_timeline(row), tags), Tolerance(audible=audible), row["sample_rate"]
