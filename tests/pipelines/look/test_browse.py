@@ -15,6 +15,7 @@ import tarfile
 import threading
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from html import unescape
 from itertools import product
@@ -44,29 +45,26 @@ def rows(corpus: Corpus) -> list[Row]:
     return corpus.samples().to_pylist()  # type: ignore[no-any-return]
 
 
+@contextmanager
+def opened(place: Path) -> Iterator[TestClient]:
+    """A corpus, open for requests."""
+    library = BrowsedCorpus.open(place)
+    app = create_app(library, Hosts.of("127.0.0.1"))
+    yield TestClient(app, "http://127.0.0.1:8765", headers={"Accept": "text/html"})
+    library.manifest.close()
+
+
 @pytest.fixture
 def client() -> Iterator[Callable[[Path], TestClient]]:
-    """Opens a corpus for requests."""
-    opened: list[BrowsedCorpus] = []
-
-    def of(place: Path) -> TestClient:
-        opened.append(BrowsedCorpus.open(place))
-        app = create_app(opened[-1], Hosts.of("127.0.0.1"))
-        headers = {"Accept": "text/html"}
-        return TestClient(app, "http://127.0.0.1:8765", headers=headers)
-
-    yield of
-    for library in opened:
-        library.manifest.close()
+    with ExitStack() as stack:
+        yield lambda place: stack.enter_context(opened(place))
 
 
 @pytest.fixture(scope="module")
 def page(corpus: Corpus) -> Iterator[TestClient]:
     """Asks for pages of the tiny corpus."""
-    library = BrowsedCorpus.open(corpus.folder)
-    app = create_app(library, Hosts.of("127.0.0.1"))
-    yield TestClient(app, "http://127.0.0.1:8765", headers={"Accept": "text/html"})
-    library.manifest.close()
+    with opened(corpus.folder) as found:
+        yield found
 
 
 @pytest.fixture(scope="module")
