@@ -195,13 +195,6 @@ def test_what_was_tampered_with_is_found(
     assert found.to_json()["violations"] == len(reasons)
 
 
-def test_a_plan_is_found_below_its_corpus_and_by_its_file(scenes_corpus: Path) -> None:
-    whole = audit(scenes_corpus)
-    assert audit(scenes_corpus.parent) == whole
-    assert audit(scenes_corpus / "samples.parquet") == whole
-    assert audit(scenes_corpus / "plan.parquet") == whole
-
-
 def test_a_manifest_of_an_older_version_is_a_clear_error(
     scenes_corpus: Path, tmp_path: Path
 ) -> None:
