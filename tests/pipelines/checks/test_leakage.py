@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import shutil
 from collections.abc import Callable
@@ -20,6 +19,7 @@ from synth.base.errors import CorpusError
 from synth.corpus.corpus import Corpus
 from tests.kit.builds import UNCERTIFIED
 from tests.kit.known_sounds import RATE, event
+from tests.kit.libraries import write_csv
 
 Take = tuple[str, str, str, Audio]
 
@@ -30,13 +30,10 @@ def take(label: str, split: str, recording: str, seed: int) -> Take:
 
 def library(root: Path, takes: list[Take], suffix: str = "wav") -> Path:
     """A folder of sounds with its index."""
-    root.mkdir()
-    with (root / "index.csv").open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["path", "label", "split", "recording"])
-        for number, (label, split, recording, audio) in enumerate(takes):
-            soundfile.write(root / f"{number}.{suffix}", audio, RATE)
-            writer.writerow([f"{number}.{suffix}", label, split, recording])
+    rows = [(f"{number}.{suffix}", *take[:3]) for number, take in enumerate(takes)]
+    write_csv(root / "index.csv", ("path", "label", "split", "recording"), rows)
+    for (name, *_), take in zip(rows, takes, strict=True):
+        soundfile.write(root / name, take[3], RATE)
     return root
 
 

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -179,12 +180,8 @@ def test_progress_is_told_clip_by_clip(tmp_path: Path) -> None:
 
 def test_every_clip_is_accepted_or_quarantined_once(tmp_path: Path) -> None:
     root = tmp_path / "lib"
-    for split in ("a", "b", "c"):
-        for take_number in range(3):
-            noise = np.random.default_rng([ord(split), take_number]).uniform(-0.5, 0.5, RATE)
-            path = root / split / f"{take_number}.wav"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            soundfile.write(path, noise, RATE)
+    for seed, (split, number) in enumerate(product("abc", range(3))):
+        sound(root / split / f"{number}.wav", seed, frames=8000)
     shutil.copy(root / "a" / "0.wav", root / "b" / "copy.wav")
     rows = ["path,split,recording"]
     rows += [
@@ -236,16 +233,12 @@ def test_copies_hand_on_what_is_said_of_them(tmp_path: Path) -> None:
 def mixed(tmp_path: Path) -> Path:
     """A folder of sounds: six that can be used, and some that cannot."""
     root = tmp_path / "lib"
-    for label in ("bell", "drum"):
-        (root / label).mkdir(parents=True)
-        for number in range(3):
-            noise = np.random.default_rng([ord(label[0]), number]).uniform(-0.5, 0.5, 8000)
-            soundfile.write(root / label / f"{number}.wav", noise, 16_000)
+    for seed, (label, number) in enumerate(product(("bell", "drum"), range(3))):
+        sound(root / label / f"{number}.wav", seed, frames=8000)
     for number, share in enumerate((0.3, 0.6)):
         data = (root / "bell" / "0.wav").read_bytes()
         (root / "bell" / f"cut{number}.wav").write_bytes(data[: int(len(data) * share)])
-    wide = np.random.default_rng(2).uniform(-0.5, 0.5, (4000, 8))
-    soundfile.write(root / "drum" / "wide.wav", wide, 16_000)
+    sound(root / "drum" / "wide.wav", 9, frames=4000, channels=8)
     soundfile.write(
         root / "drum" / "fine.wav", np.random.default_rng(1).normal(0, 0.1, 400_000), 192_000
     )
