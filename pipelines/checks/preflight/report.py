@@ -90,7 +90,6 @@ class PreflightReport:
                 "samples_per_worker": _range_to_json(deal.samples),
                 "steps_per_rank": _range_to_json(deal.steps_of_ranks),
                 "steps": deal.steps,
-                "open_clip_steps": deal.rounded_up_steps,
                 "unseen": deal.unseen,
                 "unseen_percent": round(compute_unseen_percent(split, training), 2),
             },
@@ -181,8 +180,7 @@ class PreflightReport:
             yield (
                 f"split {split.name}: dealt shards alone would give ranks {steps.min()} to "
                 f"{steps.max()} steps; end the epoch at {deal.steps}, as by "
-                f"WebLoader(...).with_epoch({deal.steps}); open_clip and LAION-CLAP take "
-                f"{deal.rounded_up_steps} and repeat some samples"
+                f"WebLoader(...).with_epoch({deal.steps})"
             )
 
     def format_lines(self) -> Iterator[str]:

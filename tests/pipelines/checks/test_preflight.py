@@ -142,20 +142,6 @@ def test_a_loader_ended_at_the_steps_gives_every_rank_as_many(shard_files: list[
             assert sum(1 for _ in loader.with_epoch(deal.steps)) == deal.steps
 
 
-@pytest.mark.parametrize(("ranks", "workers", "batch"), [(2, 2, 4), (2, 1, 7)])
-def test_an_epoch_rounded_up_as_open_clip_does_is_equal_on_all_ranks(
-    shard_files: list[str], ranks: int, workers: int, batch: int
-) -> None:
-    deal = Deal.of(held(shard_files), ranks, workers, batch)
-    for rank in range(ranks):
-        steps = 0
-        for worker in range(workers):
-            with rank_of(rank, ranks, worker, workers):
-                data = pipeline(shard_files, batch).with_epoch(deal.rounded_up_steps // workers)
-                steps += len(list(data))
-        assert steps == deal.rounded_up_steps
-
-
 # The trainer
 
 
