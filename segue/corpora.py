@@ -46,7 +46,7 @@ class CorpusSample(Heard):
         import pyarrow.compute as pc
         import pyarrow.parquet as pq
 
-        from pipelines.look.report.corpus import read_audible
+        from pipelines.checks.audit import read_audible
         from synth.corpus.corpus import CLIPS_FILE, SAMPLES_FILE
         from synth.labels.lexicon import heard_tags
 

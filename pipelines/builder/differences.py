@@ -35,47 +35,35 @@ _HASH_LETTERS: Final = 12
 Row: TypeAlias = Mapping[str, Any]
 
 
+OTHER: Final = ""
+KINDS: Final = (
+    *("setting", "algorithm", "library", "missing clip", "changed clip", "new clip"),
+    OTHER,
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """One line a difference, by what it is about; all empty where nothing differs.
+    """One line a difference, by its kind, one of `KINDS`; none where nothing differs."""
 
-    Args:
-        missing: Clips that are not there any more.
-        changed: Clips that are other than they were.
-    """
-
-    settings: tuple[str, ...] = ()
-    algorithms: tuple[str, ...] = ()
-    libraries: tuple[str, ...] = ()
-    missing: tuple[str, ...] = ()
-    changed: tuple[str, ...] = ()
-    new: tuple[str, ...] = ()
-    others: tuple[str, ...] = ()
+    by_kind: Mapping[str, Sequence[str]]
 
     def __bool__(self) -> bool:
-        return any(lines for _, lines in self._by_kind())
-
-    def _by_kind(self) -> Iterator[tuple[str, tuple[str, ...]]]:
-        yield "setting", self.settings
-        yield "algorithm", self.algorithms
-        yield "library", self.libraries
-        yield "missing clip", self.missing
-        yield "changed clip", self.changed
-        yield "new clip", self.new
-        yield "", self.others
+        return any(self.by_kind.values())
 
     def lines(self) -> Iterator[str]:
         """For people: the first ten of each kind, and how many more there are."""
-        for kind, lines in self._by_kind():
+        for kind in KINDS:
+            lines = self.by_kind.get(kind, ())
             yield from (f"{kind} {line}".strip() for line in lines[:SHOWN])
             if len(lines) > SHOWN:
                 yield f"{kind or 'difference'}: {len(lines) - SHOWN:,} more"
 
     def to_json(self) -> dict[str, Any]:
         """The number of each kind, and the first ten."""
+        named = {f"{kind}s" if kind else "others": self.by_kind.get(kind, ()) for kind in KINDS}
         return {
-            (f"{kind}s" if kind else "others"): {"count": len(lines), "first": lines[:SHOWN]}
-            for kind, lines in self._by_kind()
+            kind: {"count": len(lines), "first": lines[:SHOWN]} for kind, lines in named.items()
         }
 
 
@@ -128,33 +116,30 @@ def library_differences(receipts: Sequence[ShardReceipt]) -> tuple[str, ...]:
     )
 
 
-def clip_differences(stored: Iterable[Row], library: IngestedLibrary) -> Differences:
-    """Clips that are missing, changed or new, and what became of them."""
+def clip_differences(stored: Iterable[Row], library: IngestedLibrary) -> dict[str, Sequence[str]]:
+    """Clips that are missing, changed or new, and what became of them, by kind."""
     ours = {row["id"]: row for row in stored}
     theirs = {row["id"]: row for row in library.clips}
-    refused = {row["id"]: row["reason"] for row in library.quarantine}
+    refused = {row["id"]: f"it is refused now: {row['reason']}" for row in library.quarantine}
     order: list[str] = []
     if ours.keys() == theirs.keys() and list(ours) != list(theirs):
         pairs = enumerate(zip(ours, theirs, strict=True), 1)
-        first, (there, here) = next(each for each in pairs if each[1][0] != each[1][1])
+        first, (there, here) = next(pair for pair in pairs if pair[1][0] != pair[1][1])
         order.append(
             f"the clips are listed in another order: clip {first} is {there} there, {here} here"
         )
-    return Differences(
-        missing=tuple(
-            f"{name}: "
-            + (f"it is refused now: {refused[name]}" if name in refused else row["location"])
-            for name, row in ours.items()
-            if name not in theirs
-        ),
-        changed=tuple(
-            f"{name}: {change}"
-            for name in ours
-            if name in theirs and (change := _change(ours[name], theirs[name]))
-        ),
-        new=tuple(f"{name}: {row['location']}" for name, row in theirs.items() if name not in ours),
-        others=tuple(order),
-    )
+    missing, changed = [], []
+    for name, row in ours.items():
+        if name not in theirs:
+            missing.append(f"{name}: {refused.get(name, row['location'])}")
+        elif change := _change(row, theirs[name]):
+            changed.append(f"{name}: {change}")
+    return {
+        "missing clip": missing,
+        "changed clip": changed,
+        "new clip": [f"{name}: {theirs[name]['location']}" for name in theirs if name not in ours],
+        OTHER: order,
+    }
 
 
 def _change(ours: Row, theirs: Row) -> str:

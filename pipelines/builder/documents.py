@@ -31,6 +31,8 @@ NAMED_ELSEWHERE: Final = ("cc", "other")
 
 def dataset_card(facts: Mapping[str, Any]) -> str:
     """Markdown that says what the corpus holds, how it was made and under which licences."""
+    import jinja2  # workers do not need it
+
     samples = sum(counts["samples"] for counts in facts["splits"].values())
     front_matter = {
         "pretty_name": f"{facts['corpus']} ({facts['version']})",
@@ -48,64 +50,19 @@ def dataset_card(facts: Mapping[str, Any]) -> str:
             }
         ],
     }
-    splits = "\n".join(
-        f"| {split} | {counts['samples']:,} | {counts['shards']:,} |"
-        for split, counts in facts["splits"].items()
+    environment = jinja2.Environment(
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
     )
-    rights = "\n".join(f"| {name} | {count:,} |" for name, count in facts["licences"].items())
-    generators = "\n".join(f"| {name} | {count:,} |" for name, count in facts["generators"].items())
-    rate, resampled = facts["sample_rate"], ""
-    if rate != RATE:
-        resampled = f" This corpus is at {rate:,} Hz: `segue export --to laion` resamples it."
-    stems = ""
-    if facts.get("stems"):
-        stems = f"""\
-`KEY.stems.{facts["audio_format"]}` holds its sounds alone, in the order of `events`, one after the
-other and each as long as the sample; added as 16-bit integers they give the sample exactly.
-"""
-    return f"""---
-{yaml.safe_dump(front_matter, sort_keys=False).strip()}
----
-# {facts["corpus"]}
-
-Synthetic audio-caption pairs made by Segue: recipe `{facts["recipe"]}` over source
-`{facts["source"]}`, version `{facts["version"]}`, {facts["hours"]:.2f} hours at
-{rate:,} Hz.
-
-Every caption in `text` was proven true of the timeline that the audio was rendered from, and every
-caption in `negatives` proven false. {_by_whom(facts["generators"])}
-{_caveat(facts["excerpts_of_captioned_clips"])}
-| split | samples | shards |
-|---|---:|---:|
-{splits}
-
-Each sample is `KEY.{facts["audio_format"]}` and `KEY.json`; the fields are the same in every one.
-{stems}`samples.parquet` lists all samples with their scenes, `croissant.json` describes the files.
-Megatron-Energon reads the shards by `.nv-meta` and the indexes `*.tar.idx`.
-
-## Training with LAION-CLAP or open_clip
-
-Their loaders take 10 s at {RATE:,} Hz. LAION-CLAP's resamples nothing and fails at a longer
-sample; open_clip's cuts it at random, which can make a caption false. Build with
-`length: exact 10 s` and `sample_rate: {RATE}`.{resampled}
-Fill shorter samples with silence: `--data-filling pad` for LAION-CLAP, `--audio-fill pad` for
-open_clip. In a sample that is looped statements of order are false.
-
-## Who made the captions
-
-| generator | captions |
-|---|---:|
-{generators}
-
-## Licences
-
-{_rights(facts)} `ATTRIBUTION.csv` credits every clip, and each sample's JSON names the licence of
-its own mix and those of its clips. This is bookkeeping, not legal advice.
-
-| licence | clips |
-|---|---:|
-{rights}
-"""
+    text = Path(__file__).with_name("card.md").read_text(encoding="utf-8")
+    return environment.from_string(text).render(
+        facts=facts,
+        front_matter=_to_yaml(front_matter).strip(),
+        rate=RATE,
+        is_by_model=any(map(Author.MODEL.wrote, facts["generators"])),
+    )
 
 
 def _licence_of(facts: Mapping[str, Any]) -> dict[str, str]:
@@ -117,31 +74,6 @@ def _licence_of(facts: Mapping[str, Any]) -> dict[str, str]:
         if licence.url:
             fields["license_link"] = licence.url
     return fields
-
-
-def _rights(facts: Mapping[str, Any]) -> str:
-    if facts["licence_reason"]:
-        return f"No single licence covers all samples: {facts['licence_reason']}."
-    return f"A work of all these clips can be under {facts['licence']}."
-
-
-def _by_whom(generators: Mapping[str, int]) -> str:
-    if not any(map(Author.MODEL.wrote, generators)):
-        return "Captions were made by rule; no language model took part."
-    return (
-        "Some were written by a language model and put to checks: paraphrases and rewrites are "
-        "true as far as these can tell, and so are exchanged sources (`rebind`) false; new orders "
-        "were proven false like all others."
-    )
-
-
-def _caveat(excerpts: int) -> str:
-    if not excerpts:
-        return ""
-    return (
-        f"\n{excerpts:,} sounds are excerpts of captioned clips: that their captions hold of the "
-        "excerpts too is taken on trust.\n"
-    )
 
 
 # The licence ledger of a corpus: ATTRIBUTION.csv, and what `corpus.json` says of licences.
@@ -185,7 +117,7 @@ def write_attribution(clips: Iterable[Mapping[str, Any]], path: Path) -> None:
     apostrophes of its own.
 
     Args:
-        clips: Rows of `schema.CLIPS`: those that samples use (`read_used_clips`).
+        clips: Rows of `schema.CLIPS`: those that samples use (`used_clips`).
         path: The file, replaced whole or not at all.
     """
     rows = sorted(_row(clip) for clip in clips)
@@ -199,7 +131,7 @@ def licence_facts(clips: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What `corpus.json` says of licences.
 
     Args:
-        clips: Rows of `schema.CLIPS`: those that samples use (`read_used_clips`).
+        clips: Rows of `schema.CLIPS`: those that samples use (`used_clips`).
 
     Returns:
         `licence`: id of the one licence that a work of all these clips could be under;
@@ -239,41 +171,6 @@ def _row(clip: Mapping[str, Any]) -> tuple[str, ...]:
 CROISSANT_FILE: Final = "croissant.json"
 CONFORMS_TO: Final = "http://mlcommons.org/croissant/1.0"
 MIME: Final = {"flac": "audio/flac", "wav": "audio/x-wav"}
-_TERMS: Final = (
-    *("citeAs", "column", "equivalentProperty", "extract", "field", "fileProperty", "fileObject"),
-    *("fileSet", "format", "includes", "isLiveDataset", "jsonPath", "key", "md5", "parentField"),
-    *("path", "recordSet", "references", "regex", "repeated", "replace", "samplingRate"),
-    *("separator", "source", "subField", "transform"),
-)
-_CONTEXT: Final[Mapping[str, Any]] = {
-    "@language": "en",
-    "@vocab": "https://schema.org/",
-    "sc": "https://schema.org/",
-    "cr": "http://mlcommons.org/croissant/",
-    "rai": "http://mlcommons.org/croissant/RAI/",
-    "dct": "http://purl.org/dc/terms/",
-    "conformsTo": "dct:conformsTo",
-    "data": {"@id": "cr:data", "@type": "@json"},
-    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
-    "examples": {"@id": "cr:examples", "@type": "@json"},
-    **{term: f"cr:{term}" for term in _TERMS},
-}
-
-
-_FIELDS: Final = {
-    "id": ("sc:Text", "Key of the sample in its shard."),
-    "caption": ("sc:Text", "The main caption, proven true."),
-    "labels": ("sc:Text", "Labels of the sounds, in scene order."),
-    "relation": ("sc:Text", "How the sounds follow one another."),
-    "group": ("sc:Text", "Minimal-pair group: the same clips in another composition."),
-    "split": ("sc:Text", "train, val or test."),
-    "notation": ("sc:Text", "The scene: + is then, * is with."),
-    "scene": ("sc:Text", "The scene as JSON, from which the audio can be rendered again."),
-    "frames": ("sc:Integer", "Length of the audio."),
-    "sample_rate": ("sc:Integer", "In Hz."),
-    "shard": ("sc:Text", "Name of the shard that holds it."),
-}
-_REPEATED: Final = frozenset({"labels"})
 
 
 def croissant(
@@ -284,10 +181,11 @@ def croissant(
     Two record sets: `samples` are the rows of `samples.parquet`, `audio` the shards' audio members,
     by the sample's id. There is no `datePublished`: equal corpora have equal files.
     """
+    described = json.loads(Path(__file__).with_name(CROISSANT_FILE).read_text(encoding="utf-8"))
     audio_format = facts["audio_format"]
     archives = [_archive(receipt) for receipt in receipts]
     return {
-        "@context": dict(_CONTEXT),
+        "@context": described["@context"],
         "@type": "sc:Dataset",
         "name": facts["corpus"],
         "description": (
@@ -319,7 +217,7 @@ def croissant(
                 "includes": f"*{'[0-9]' if facts.get('stems') else ''}.{audio_format}",
             },
         ],
-        "recordSet": [_samples(), _audio()],
+        "recordSet": described["recordSet"],
     }
 
 
@@ -333,60 +231,6 @@ def _archive(receipt: ShardReceipt) -> dict[str, Any]:
         "contentSize": f"{receipt.bytes} B",
         "encodingFormat": "application/x-tar",
         "sha256": receipt.sha256,
-    }
-
-
-def _samples() -> dict[str, Any]:
-    return {
-        "@type": "cr:RecordSet",
-        "@id": "samples",
-        "name": "samples",
-        "key": {"@id": "samples/id"},
-        "field": [
-            {
-                "@type": "cr:Field",
-                "@id": f"samples/{name}",
-                "name": name,
-                "description": description,
-                "dataType": kind,
-                "repeated": name in _REPEATED,
-                "source": {"fileObject": {"@id": SAMPLES_FILE}, "extract": {"column": name}},
-            }
-            for name, (kind, description) in _FIELDS.items()
-        ],
-    }
-
-
-def _audio() -> dict[str, Any]:
-    source = {"fileSet": {"@id": "audio-members"}}
-    return {
-        "@type": "cr:RecordSet",
-        "@id": "audio",
-        "name": "audio",
-        "key": {"@id": "audio/id"},
-        "field": [
-            {
-                "@type": "cr:Field",
-                "@id": "audio/id",
-                "name": "id",
-                "description": "Key of the sample in its shard.",
-                "dataType": "sc:Text",
-                "references": {"field": {"@id": "samples/id"}},
-                "source": source
-                | {
-                    "extract": {"fileProperty": "filename"},
-                    "transform": {"regex": "^([a-z0-9-]+)"},
-                },
-            },
-            {
-                "@type": "cr:Field",
-                "@id": "audio/audio",
-                "name": "audio",
-                "description": "The sound.",
-                "dataType": "sc:AudioObject",
-                "source": source | {"extract": {"fileProperty": "content"}},
-            },
-        ],
     }
 
 
@@ -409,7 +253,6 @@ def write_index(
     Args:
         rows: Its rows of `schema.SAMPLES`.
         rights: Licence and attribution of each clip, by clip id.
-        stems: Whether it holds stems.
     """
     spans = [
         find_span(row["offset"], row["size"], len(serialise_document(row, rights)))

@@ -207,8 +207,7 @@ AHEAD: Final = 2
 class SharedDrafter:
     """A drafter in a file: its pickle, the levels of its clips, and how long each of these is.
 
-    Args:
-        sha256: Of its bytes; nothing else is unpickled.
+    Nothing is unpickled but what has its hash.
     """
 
     path: Path

@@ -72,7 +72,7 @@ def finalise(
     Returns:
         What `corpus.json` says.
     """
-    places.store.refresh(places.shards)  # workers may have put some
+    places.store.list_files(places.shards)  # workers may have put some
     missing = [shard.shard for shard in shards if not is_done(places, shard)]
     if missing:
         raise CorpusError(
@@ -176,20 +176,19 @@ def _write_samples(
         for row_group, members in groupby(shards, attrgetter("row_group")):
             together = list(members)
             planned = plan.read_row_group(row_group)
-            measured = pa.concat_tables(_read_measurements(places, shard) for shard in together)
+            tables = []
+            for shard in together:
+                path = places.measurements_path(shard.shard)
+                check_columns(path, MEASUREMENTS)
+                with explain_damage(path):
+                    tables.append(read_columns(path))
+            measured = pa.concat_tables(tables)
             joined = pa.table([*planned.columns, *measured.columns], schema=writer.schema)
             writer.write_table(joined, row_group_size=joined.num_rows)
             for shard in together:
                 rows = joined.slice(shard.row, shard.samples)
                 path = places.shard_path(shard.split, shard.shard)
                 write_index(path, rows, rights, stems)
-
-
-def _read_measurements(places: Places, shard: ShardPlan) -> pa.Table:
-    path = places.measurements_path(shard.shard)
-    check_columns(path, MEASUREMENTS)
-    with explain_damage(path):
-        return read_columns(path)
 
 
 def _facts(

@@ -7,7 +7,7 @@ again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -158,8 +158,12 @@ def plan(
         for shard in pack(
             spec.corpus, spec.shards.samples, _observe(drafted, library.clips, tally, observer)
         ):
-            place = tables.add(shard.rows.cast(writer.schema))
-            shards.append(_shard_plan(shard, place, spec.render_digest(), tell_content))
+            clips = {clip for row in shard.rows.column("clips").to_pylist() for clip in row}
+            contents = map(tell_content, sorted(clips))
+            determinants = digest(spec.render_digest(), *shard.texts, *contents)
+            row_group, row = tables.add(shard.rows.cast(writer.schema))
+            samples = len(shard.texts)
+            shards.append(ShardPlan(shard.name, shard.split, samples, row_group, determinants, row))
             known.update(enrichment.answers.keys() & set(shard.rows.column("id").to_pylist()))
         tables.flush()
         enrichment.refuse_strangers(known)
@@ -193,7 +197,8 @@ def _observe(
 def _read(places: Places, plan_digest: str) -> list[ShardPlan] | None:
     """The shards of a whole plan; None where there is none, or it is damaged or another spec's."""
     if (receipt := VersionReceipt.read(places.manifests)) is not None:
-        if receipt.digest != plan_digest or receipt.find_faults(PLAN_FILES):
+        is_certified = receipt.digest == plan_digest and receipt.files.keys() >= {*PLAN_FILES}
+        if not is_certified or receipt.find_faults(PLAN_FILES):
             return None
     elif read_finished(places, plan_digest) is None:  # older versions have no receipt
         return None
@@ -204,18 +209,6 @@ def _read(places: Places, plan_digest: str) -> list[ShardPlan] | None:
         return None
     rows = read_columns(places.manifests / SHARDS_FILE).to_pylist()
     return [ShardPlan(**row) for row in rows]
-
-
-def _shard_plan(
-    shard: PackedShard,
-    place: tuple[int, int],
-    render_digest: str,
-    tell_content: Callable[[str], str],
-) -> ShardPlan:
-    clips = sorted({clip for row in shard.rows.column("clips").to_pylist() for clip in row})
-    determinants = digest(render_digest, *shard.texts, *map(tell_content, clips))
-    row_group, row = place
-    return ShardPlan(shard.name, shard.split, len(shard.texts), row_group, determinants, row)
 
 
 def _write(path: Path, rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> None:
@@ -239,11 +232,7 @@ _UNPACKED = '"shard":"",'
 
 @dataclass(frozen=True, slots=True)
 class PackedShard:
-    """A shard's rows.
-
-    Args:
-        texts: The same rows as canonical JSON, all with `index` 0.
-    """
+    """A shard's rows, which are also there as canonical JSON, all with `index` 0."""
 
     name: str
     split: str

@@ -36,11 +36,7 @@ _KINDS: Final[Mapping[str, type]] = {"samples": int, "bytes": int, "libraries": 
 
 @dataclass(frozen=True, slots=True)
 class RenderJob:
-    """What every shard of a build is rendered with.
-
-    Args:
-        places: Where the plan is and the shards go.
-    """
+    """What every shard of a build is rendered with."""
 
     places: Places
     index: Path
@@ -54,8 +50,6 @@ class ShardReceipt:
 
     Args:
         digest: `ShardPlan.digest` of what was rendered.
-        libraries: Versions of the libraries that made it.
-        measurements: SHA-256 of its measurements.
     """
 
     shard: str
@@ -176,32 +170,33 @@ def _runs(frames: Sequence[int]) -> Iterator[range]:
         yield range(start, len(frames))
 
 
-def reuse(places: Places, pending: list[ShardPlan]) -> list[ShardPlan]:
+def find_alike(places: Places, shards: Sequence[ShardPlan]) -> dict[str, list[Places]]:
+    """Other versions of the corpus that plan a shard with the same digest, by the shard's name."""
+    wanted = {(shard.shard, shard.digest) for shard in shards}
+    alike: dict[str, list[Places]] = {}
+    for folder in sorted(places.versions.glob("*/")) if wanted else ():
+        if folder.name != places.version:
+            other = places.locate_sibling(folder.name)
+            for name, _ in _list_digests(other) & wanted:
+                alike.setdefault(name, []).append(other)
+    return alike
+
+
+def reuse(places: Places, pending: Sequence[ShardPlan]) -> list[ShardPlan]:
     """Link pending shards that another version of the corpus holds with the same digest.
 
     Returns:
         The shards that are still to be rendered.
     """
-    if not pending or not places.versions.is_dir():
-        return pending
-    others = [
-        places.locate_sibling(folder.name)
-        for folder in sorted(places.versions.iterdir())
-        if folder.is_dir() and folder.name != places.version
-    ]
-    wanted = {(shard.shard, shard.digest) for shard in pending}
-    holders: dict[tuple[str, str], list[Places]] = {}
-    for other in others:
-        for key in _list_digests(other) & wanted:
-            holders.setdefault(key, []).append(other)
+    alike = find_alike(places, pending)
     missing = []
     for shard in pending:
-        alike = holders.get((shard.shard, shard.digest), [])
-        twin = next((other for other in alike if _is_sound(other, shard)), None)
+        others = alike.get(shard.shard, ())
+        twin = next((other for other in others if _is_sound(other, shard)), None)
         if twin is None:
             missing.append(shard)
-            continue
-        _adopt(twin, places, shard)
+        else:
+            _adopt(twin, places, shard)
     return missing
 
 

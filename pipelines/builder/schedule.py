@@ -25,6 +25,8 @@ MOST_TIMEOUT_S: Final = 1e8
 MOST_RETRIES: Final = 5
 WIDTH_POLL_S: Final = 5.0
 DELAY_GROWTH: Final = 10
+_LASTING: Final = (PermissionError, IsADirectoryError, NotADirectoryError)
+"""What no further try mends."""
 
 
 class RenderSettings(StrictModel):
@@ -88,7 +90,11 @@ def schedule(
                 error = future.exception()
                 if error is None:
                     finish(shards[number])
-                elif tries < len(delays_s) and isinstance(error, OSError) and _may_pass(error):
+                elif (
+                    tries < len(delays_s)
+                    and isinstance(error, OSError)
+                    and not isinstance(error, _LASTING)
+                ):
                     note(shards[number], error)
                     heappush(again, (monotonic() + delays_s[tries], number, tries + 1))
                 else:
@@ -107,8 +113,3 @@ def schedule(
 
 def _is_given_up(future: Future[Any]) -> bool:
     return isinstance(future.exception(), GivenUpError)
-
-
-def _may_pass(error: OSError) -> bool:
-    """Whether a further try may end an error of the file system."""
-    return not isinstance(error, PermissionError | IsADirectoryError | NotADirectoryError)

@@ -76,9 +76,7 @@ class UsableClips:
     """What a recipe makes of a library.
 
     Args:
-        clips: Those of each split that it can use.
         numbers: The row of each in the library.
-        shortage: Why clips are missing that the library holds.
     """
 
     clips: dict[str, list[Clip]]
@@ -97,7 +95,7 @@ class UsableClips:
         for number, row, clip in _read(library.clips, setting.rate):
             reason = setting.levels.refusal(clip.loudness_lufs)
             if reason is None and not row[_SEGMENTS]:
-                reason = explain_inaudible(library.clips[number], setting.ear)
+                reason = explain_inaudible(library.clips.row(number), setting.ear)
             reason = reason or recipe.refusal(clip, setting)
             if reason is None:
                 clips[row["split"]].append(clip)

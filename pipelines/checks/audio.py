@@ -134,7 +134,6 @@ def compare_activity(
     """Whether each sound is heard where the plan says, and nowhere else.
 
     Args:
-        ear: What counts as audible in the corpus.
         weighting: Of the levels that were measured, in words.
     """
     keen = measured.find_audible(ear.faint_db, ear.masked_db + KEEN_DB)
@@ -145,7 +144,7 @@ def compare_activity(
         for stretch in place.heard.clear:
             clear[measured.find_within(stretch)] = True
         for stretch in place.heard.faint:
-            faint[measured.find_touched(stretch, slack=1)] = True
+            faint[measured.find_near(stretch)] = True
         clear[-1:] &= measured.is_last_whole
         missing = clear & ~bridge(keen[number], ear.pause_s)
         for check, wrong, said in (
@@ -207,12 +206,6 @@ def _tell_range(levels: Float64[np.ndarray, " blocks"]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-DRAWN: Final = 100
-"""Samples that are listened to where nobody says how many."""
-
-OTHERS_DB: Final = (5.0, 10.0)
-"""Two further listeners hear down to `leave_db` and so much more."""
-
 _MOST: Final = 1000.0
 """No level in dB and no time in s of an ear is above."""
 
@@ -237,18 +230,12 @@ _COLUMNS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class AudioAudit:
-    """What an audit of the audio found.
-
-    Args:
-        listeners: By the level in dB below a sound's loudest block down to which another listener
-            hears it: sentences that are not what they are said to be to that one.
-    """
+    """What an audit of the audio found."""
 
     samples: int
     sounds: int
     sentences: int
     findings: tuple[AudioFinding, ...]
-    listeners: Mapping[Decibels, int]
     seconds: float
 
     @property
@@ -261,7 +248,6 @@ class AudioAudit:
         return asdict(self) | {
             "findings": len(self.findings),
             "examples": [asdict(finding) for finding in self.findings[:10]],
-            "listeners": {f"{level:g} dB": count for level, count in self.listeners.items()},
             "seconds": round(self.seconds, 2),
             "seconds_per_sample": round(self.seconds_per_sample, 4),
         }
@@ -278,7 +264,7 @@ def find_rendered(path: Path) -> Path:
     return manifest.parent
 
 
-def audit_audio(path: Path, count: int = DRAWN, observer: Observer | None = None) -> AudioAudit:
+def audit_audio(path: Path, count: int, observer: Observer | None = None) -> AudioAudit:
     """Listen to samples of a finished corpus, drawn evenly over its manifest.
 
     Args:
@@ -300,18 +286,12 @@ def audit_audio(path: Path, count: int = DRAWN, observer: Observer | None = None
             observer.advance("listen")
     observer.finish("listen", f"{len(found)} findings")
     seconds = time.monotonic() - started
-    return AudioAudit(
-        total, auditor.sounds, auditor.sentences, tuple(found), auditor.listeners, seconds
-    )
+    return AudioAudit(total, auditor.sounds, auditor.sentences, tuple(found), seconds)
 
 
 @dataclass
 class _Auditor:
-    """Judges samples, and counts what it judged.
-
-    Args:
-        audible: The shortest overlap that can be heard, in frames.
-    """
+    """Judges samples, and counts what it judged."""
 
     corpus: Corpus
     ear: Ear
@@ -320,13 +300,12 @@ class _Auditor:
 
     def __post_init__(self) -> None:
         self.sounds = self.sentences = 0
-        self.listeners = {self.ear.leave_db + more: 0 for more in OTHERS_DB}
 
     @classmethod
     def open(cls, corpus: Corpus, file: pq.ParquetFile) -> _Auditor:
         """That of a corpus, whose manifest is open."""
         manifest = corpus.folder / SAMPLES_FILE
-        audible, ear = read_audible(file, manifest), _read_ear(file, manifest)
+        audible, ear = read_audible(manifest), _read_ear(file, manifest)
         try:
             corpus.bank  # noqa: B018 - what is missing is told before anything else is read
         except CorpusError as error:
@@ -360,24 +339,21 @@ class _Auditor:
         self.sounds += len(stems)
         self.sentences += 1 + len(row["positives"]) + len(row["negatives"])
         for weighting, sample in measured.items():
-            for violation in self._find_violations(row, scene, sample, self.ear.leave_db):
+            for violation in self._find_violations(row, scene, sample):
                 yield (
                     "captions",
                     f"{violation.text!r} passes for {violation.said}, but by measurement "
                     f"({weighting}) {violation.why}",
                 )
-            for level in self.listeners:
-                violations = self._find_violations(row, scene, sample, level)
-                self.listeners[level] += sum(1 for _ in violations)
 
     def _find_violations(
-        self, row: Mapping[str, Any], scene: Scene, measured: MeasuredSample, within_db: Decibels
+        self, row: Mapping[str, Any], scene: Scene, measured: MeasuredSample
     ) -> Iterator[Violation]:
-        """What a listener who hears so far down finds of a sample's sentences."""
+        """What a listener finds of a sample's sentences."""
         lead = row.get("lead") or 0
         places = timeline(scene, lead=lead).placements
         extents = [Stretch(place.onset, place.offset) for place in places]
-        heard = timeline(scene, measured.hear(self.ear, within_db, extents), lead)
+        heard = timeline(scene, measured.hear(self.ear, extents), lead)
         heard = replace(heard, frames=max(heard.frames, row["frames"]))
         return find_violations(row, annotate(heard, self.tags), self.audible)
 
@@ -488,16 +464,16 @@ class MeasuredSample:
         audible = (self.below_loudest <= within_db) & (self.powers > _SILENCE)
         return audible if masked_db is None else audible & (self.below_mix <= masked_db)
 
-    def hear(self, ear: Ear, within_db: Decibels, extents: Sequence[Stretch]) -> list[Activity]:
-        """When one listener hears each sound: there, and nowhere else.
+    def hear(self, ear: Ear, extents: Sequence[Stretch]) -> list[Activity]:
+        """When a listener hears each sound: there, and nowhere else.
 
         Args:
-            ear: What pauses, blips and masked sounds are.
-            within_db: What lies further below the loudest block of a sound is not heard.
+            ear: What pauses, blips and masked sounds are; what lies further below the loudest block
+                of a sound than `leave_db` is not heard.
             extents: From where to where each sound plays; a block may reach further.
         """
         heard = []
-        audible = self.find_audible(within_db, ear.masked_db)
+        audible = self.find_audible(ear.leave_db, ear.masked_db)
         every = zip(audible, extents, self.onsets, self.acoustics, strict=True)
         for marked, extent, onsets, acoustics in every:
             runs = find_runs(bridge(marked, ear.pause_s))
@@ -531,11 +507,10 @@ class MeasuredSample:
         end = int(np.searchsorted(self.edges, stretch.offset, side="right")) - 1
         return slice(start, max(start, end))
 
-    def find_touched(self, stretch: Stretch, slack: int = 0) -> slice:
-        """The blocks that a stretch has a part in, and `slack` more at either side."""
-        start = int(np.searchsorted(self.edges, stretch.onset, side="right")) - 1
-        end = int(np.searchsorted(self.edges, stretch.offset))
-        return slice(max(start - slack, 0), end + slack)
+    def find_near(self, stretch: Stretch) -> slice:
+        """The blocks that a stretch has a part in, and one more at either side."""
+        start = int(np.searchsorted(self.edges, stretch.onset, side="right")) - 2
+        return slice(max(start, 0), int(np.searchsorted(self.edges, stretch.offset)) + 1)
 
 
 def _weigh(

@@ -14,7 +14,7 @@ from pipelines.store.places import find_manifest
 from synth.base.errors import CorpusError
 from synth.base.progress import Observer, Silent
 from synth.base.units import Frames
-from synth.captions.narrative import DenseCaption, dense_captions, dense_text
+from synth.captions.narrative import dense_captions, dense_text
 from synth.corpus.corpus import CLIPS_FILE
 from synth.corpus.schema import AUDIBLE, compared_with, read_dense, read_timeline
 from synth.labels.lexicon import heard_tags
@@ -65,7 +65,6 @@ class Audit:
         positives: Sentences that pass for true, main captions included.
         assumed: Samples with a sound that is taken to be heard all through, as its clip was never
             measured or the manifest, of an older version, does not tell.
-        violations: Sentences that are not what they pass for.
     """
 
     samples: int
@@ -92,8 +91,8 @@ def audit(path: Path, observer: Observer | None = None) -> Audit:
     unmeasured = _find_unmeasured(rows.parent / CLIPS_FILE)
     samples = positives = negatives = with_negatives = assumed = dense = 0
     violations: list[Violation] = []
+    audible = read_audible(rows)
     with pq.ParquetFile(rows) as file:
-        audible = read_audible(file, rows)
         observer.start("audit", file.metadata.num_rows, "samples")
         for batch in file.iter_batches(_BATCH, columns=list(_COLUMNS)):
             for row in batch.to_pylist():
@@ -129,9 +128,9 @@ def _find_unmeasured(clips: Path) -> frozenset[str]:
     return frozenset(found)
 
 
-def read_audible(file: pq.ParquetFile, path: Path) -> Frames:
+def read_audible(path: Path) -> Frames:
     """The shortest overlap that can be heard, as a manifest tells it."""
-    value = (file.schema_arrow.metadata or {}).get(AUDIBLE.encode())
+    value = (pq.read_schema(path).metadata or {}).get(AUDIBLE.encode())
     if value is None:
         raise CorpusError(
             f"{path}: does not define the overlap from which sounds are heard together",
@@ -176,7 +175,6 @@ def find_dense_violations(
 
     Args:
         placed: Its timeline, without tags.
-        audible: The shortest overlap that can be heard.
     """
     told = read_dense(row)
     if not told or row.get("activity") is None:
@@ -190,8 +188,5 @@ def find_dense_violations(
     ):
         for each in said:
             if each not in others:
-                yield Violation(row["id"], _quote(each, row["sample_rate"]), verdict, why)
-
-
-def _quote(caption: DenseCaption, rate: int) -> str:
-    return f"{dense_text([caption], rate)} [{caption.resolution}]"
+                text = f"{dense_text([each], row['sample_rate'])} [{each.resolution}]"
+                yield Violation(row["id"], text, verdict, why)

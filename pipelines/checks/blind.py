@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pipelines.checks.exported import AGAIN, read_identity
 from synth.base.doors import read_json_lines
@@ -14,10 +14,10 @@ from synth.base.progress import Observer, Silent
 from synth.shortcuts.figures import RivalSet, Shortcuts, SplitSentences, draw_groups
 from synth.shortcuts.text import measure_texts
 
+_SEED: Final = 0
 
-def run_blind_export(
-    out: Path, most_lines: int, seed: int = 0, observer: Observer | None = None
-) -> Shortcuts:
+
+def run_blind_export(out: Path, most_lines: int, observer: Observer | None = None) -> Shortcuts:
     """Try to tell right answers from wrong ones by the texts of an export that has both.
 
     What is compared are a prompt with its right answer, and the same with its wrong one, by kind.
@@ -31,13 +31,13 @@ def run_blind_export(
     numbers: dict[str, int] = defaultdict(lambda: len(numbers))
     parts = {
         split: SplitSentences(
-            {}, list(_compare(_draw_lines(out / f"{split}.jsonl", most_lines, seed), numbers))
+            {}, list(_compare(_draw_lines(out / f"{split}.jsonl", most_lines), numbers))
         )
         for split in identity["splits"]
     }
     if not any(part.rivals for part in parts.values()):
         raise CorpusError(f"{out}: no line has a wrong answer", fix="export a corpus of groups")
-    figures = measure_texts(out, parts, [*numbers], seed, observer or Silent())
+    figures = measure_texts(out, parts, [*numbers], _SEED, observer or Silent())
     return Shortcuts(identity["format"], figures)
 
 
@@ -51,9 +51,9 @@ def refuse_no_answers(out: Path) -> None:
         )
 
 
-def _draw_lines(path: Path, most_lines: int, seed: int) -> list[dict[str, Any]]:
+def _draw_lines(path: Path, most_lines: int) -> list[dict[str, Any]]:
     sizes = Counter(row["group"] for _, row in read_json_lines(path, fix=AGAIN))
-    chosen = draw_groups(sizes, most_lines, "blind/export", seed)
+    chosen = draw_groups(sizes, most_lines, "blind/export", _SEED)
     return [row for _, row in read_json_lines(path, fix=AGAIN) if row["group"] in chosen]
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-from bisect import bisect_left
 from collections import defaultdict, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO, Final
@@ -51,11 +51,7 @@ class ExportFault:
 
 @dataclass(frozen=True, slots=True)
 class ExportAudit:
-    """What the audit of an export found.
-
-    Args:
-        fault_count: Lines and files that the corpus does not make.
-    """
+    """What the audit of an export found; of many faults the first are kept."""
 
     format: str
     rows: int
@@ -78,9 +74,6 @@ def audit_export(path: Path, out: Path, observer: Observer | None = None) -> Exp
     """Make an export again, and compare its lines and files with those that are there.
 
     `README.md` and hidden files are left alone. Pieces of manifests are made in a temporary folder.
-
-    Args:
-        path: The corpus, as `Corpus.open` takes it.
     """
     observer = observer or Silent()
     corpus = Corpus.open(path)
@@ -255,7 +248,7 @@ class _Comparison:
 
 
 def _compare_lines(name: str, file: Path, made: Path) -> Iterator[ExportFault]:
-    """The lines of a file that the corpus does not make, or makes elsewhere, and those missing.
+    """The lines of a file that the corpus does not make, those missing, and where order breaks.
 
     Lines are compared by digest, so that neither file is held in memory.
     """
@@ -278,13 +271,12 @@ def _compare_lines(name: str, file: Path, made: Path) -> Iterator[ExportFault]:
                 blamed.add(row)
             why = _OTHER if places is None else "is there twice"
             yield ExportFault(name, number, row, why)
-    in_order = _find_longest_run([place for _, place in known])
-    moved = {place: number for at, (number, place) in enumerate(known) if at not in in_order}
+    moved = {place: number for (_, before), (number, place) in pairwise(known) if place < before}
     missing = {place for places in wanted.values() for place in places}
     with made.open("rb") as lines:
         for place, line in enumerate(lines, 1):
             if place in moved:
-                yield ExportFault(name, moved[place], _read_id(line), "stands in another place")
+                yield ExportFault(name, moved[place], _read_id(line), "is out of order")
             elif place in missing and (row := _read_id(line)) not in blamed:
                 yield ExportFault(name, place, row, "is missing")
 
@@ -296,24 +288,6 @@ def _read_bounded(lines: BinaryIO, longest: int) -> Iterator[bytes]:
         while rest and not rest.endswith(b"\n") and len(rest) > longest:
             rest = lines.readline(longest + 1)
         yield line
-
-
-def _find_longest_run(places: Sequence[int]) -> set[int]:
-    """Positions of the longest ascending subsequence: of what stands as it should."""
-    ends: list[int] = []
-    last: list[int] = []
-    before: list[int] = []
-    for at, place in enumerate(places):
-        length = bisect_left(ends, place)
-        ends[length : length + 1] = [place]
-        last[length : length + 1] = [at]
-        before.append(last[length - 1] if length else -1)
-    run: set[int] = set()
-    at = last[-1] if last else -1
-    while at >= 0:
-        run.add(at)
-        at = before[at]
-    return run
 
 
 def _digest(line: bytes) -> bytes:

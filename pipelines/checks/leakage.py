@@ -21,13 +21,7 @@ _BATCH: Final = 4096
 _LEVELS: Final = "levels_db"
 
 
-def compare_corpora(
-    path_a: Path,
-    path_b: Path,
-    split_a: str | None = None,
-    split_b: str | None = None,
-    observer: Observer | None = None,
-) -> Leakage:
+def compare_corpora(path_a: Path, path_b: Path, observer: Observer | None = None) -> Leakage:
     """What the samples of one corpus share with those of another.
 
     Only clips that samples use count.
@@ -35,7 +29,7 @@ def compare_corpora(
     Args:
         path_a: A manifest folder, the folder above it, or the manifest itself; rendered or planned.
     """
-    return leakage(read_used_clips(path_a, split_a), read_used_clips(path_b, split_b), observer)
+    return leakage(read_used_clips(path_a), read_used_clips(path_b), observer)
 
 
 def compare_splits(path: Path, observer: Observer | None = None) -> dict[str, Leakage]:
@@ -49,21 +43,10 @@ def compare_splits(path: Path, observer: Observer | None = None) -> dict[str, Le
     }
 
 
-def read_used_clips(path: Path, split: str | None = None) -> list[dict[str, Any]]:
-    """The catalogue's rows, in its order, of the clips that a corpus's samples use.
-
-    Args:
-        path: A manifest folder, the folder above it, or the manifest itself.
-    """
+def read_used_clips(path: Path) -> list[dict[str, Any]]:
+    """The catalogue's rows, in its order, of the clips that a corpus's samples use."""
     manifest = find_manifest(path)
-    used = _read_used_ids(manifest)
-    if split is not None and split not in used:
-        raise CorpusError(
-            f"{manifest}: no sample is in split {split!r}",
-            fix=f"it has {', '.join(sorted(used))}",
-        )
-    wanted = used if split is None else {split: used[split]}
-    return _read_clips(manifest, set().union(*wanted.values()))
+    return _read_clips(manifest, set().union(*_read_used_ids(manifest).values()))
 
 
 def _read_used_ids(manifest: Path) -> dict[str, set[str]]:
@@ -87,13 +70,9 @@ def _read_clips(manifest: Path, ids: set[str]) -> list[dict[str, Any]]:
         columns = [name for name in (*COLUMNS, _LEVELS) if name in file.schema_arrow.names]
         for batch in file.iter_batches(_BATCH, columns=columns):
             used = batch.filter(pc.is_in(batch.column("id"), wanted))
-            rows += _add_heard(used).to_pylist()
+            if _LEVELS in columns:  # of which a clip that was never read has none
+                lengths = pc.list_value_length(used.column(_LEVELS))
+                used = used.drop_columns([_LEVELS])
+                used = used.append_column(HEARD, pc.greater(lengths, 0))
+            rows += used.to_pylist()
     return rows
-
-
-def _add_heard(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch with `HEARD` for its levels, of which a clip that was never read has none."""
-    if _LEVELS not in batch.schema.names:
-        return batch
-    lengths = pc.list_value_length(batch.column(_LEVELS))
-    return batch.drop_columns([_LEVELS]).append_column(HEARD, pc.greater(lengths, 0))

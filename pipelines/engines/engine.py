@@ -35,6 +35,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 Item = TypeVar("Item")
 
+_LOCAL: Final = re.compile(r"local(?::(\d{1,4}))?")
 _ADDRESS: Final = re.compile(r"(dask|tcp|tls)://([^\s/:]+|\[[0-9a-fA-F:]+\]):(\d{1,5})")
 
 
@@ -147,22 +148,18 @@ def engine(where: str | int | Engine | None = None) -> Iterator[Engine]:
             `dask://HOST:PORT`, or `tcp://` or `tls://`: the cluster of that Dask scheduler. A
             number is that of local processes; an open engine is given back, and stays open.
     """
-    if isinstance(where, int):
-        where = f"local:{where}"
     if where is None:
         where = "local"
-    if not isinstance(where, str):
+    if not isinstance(where, str | int):
         yield where
         return
-    check_engine(where)
-    if address := _ADDRESS.fullmatch(where):
-        scheme, host, port = address.groups()
+    count = check_engine(where)
+    if isinstance(count, str):
         from pipelines.engines.cluster import cluster
 
-        with cluster(f"{'tcp' if scheme == 'dask' else scheme}://{host}:{port}") as there:
+        with cluster(count) as there:
             yield there
         return
-    count = _count_processes(where)
     if not count:
         yield _Here()
         return
@@ -174,23 +171,18 @@ def engine(where: str | int | Engine | None = None) -> Iterator[Engine]:
         end_pool(executor)
 
 
-def check_engine(where: str | int) -> None:
-    """Check that there is an engine of this name."""
-    if isinstance(where, str) and not (
-        _ADDRESS.fullmatch(where) or _count_processes(where) is not None
-    ):
-        raise SpecError(
-            f"unknown engine {where!r}",
-            fix="give local, local:4 for four processes, or dask://HOST:8786 for a Dask scheduler",
-        )
-
-
-def _count_processes(where: str) -> int | None:
-    """The processes that a local engine's name asks for; None for other engines."""
-    name = re.fullmatch(r"local(?::(\d{1,4}))?", where)
-    if name is None:
-        return None
-    return processors() if name[1] is None else int(name[1])
+def check_engine(where: str | int) -> str | int:
+    """The number of local processes that an engine's name asks for, or a scheduler's address."""
+    name = f"local:{where}" if isinstance(where, int) else where
+    if local := _LOCAL.fullmatch(name):
+        return processors() if local[1] is None else int(local[1])
+    if address := _ADDRESS.fullmatch(name):
+        scheme, host, port = address.groups()
+        return f"{'tcp' if scheme == 'dask' else scheme}://{host}:{port}"
+    raise SpecError(
+        f"unknown engine {where!r}",
+        fix="give local, local:4 for four processes, or dask://HOST:8786 for a Dask scheduler",
+    )
 
 
 class _Here:

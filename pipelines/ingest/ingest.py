@@ -57,7 +57,6 @@ class IngestedLibrary:
 
     Args:
         clips: Rows of `schema.CLIPS`, by id in the source's order; `split` is "" outside of all.
-        quarantine: Rows of `schema.QUARANTINE`.
         decoded: The files of sounds that were written just now.
     """
 

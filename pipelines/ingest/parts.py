@@ -114,11 +114,7 @@ def read_part(part: LibraryPart) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PartReceipt:
-    """What certifies a part.
-
-    Args:
-        quarantine: Rows of `schema.QUARANTINE` for clips that were refused.
-    """
+    """What certifies a part, with the rows of `schema.QUARANTINE` of what was refused."""
 
     pcm: FileHash
     rows: FileHash

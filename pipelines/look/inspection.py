@@ -27,7 +27,6 @@ from synth.base.errors import CorpusError
 from synth.base.hashing import sha256_of
 from synth.base.own_label import name_of
 from synth.base.progress import Observer, Silent, track
-from synth.base.rng import Randomness
 from synth.corpus.corpus import CLIPS_FILE, QUARANTINE_FILE, Corpus, find_finished
 from synth.corpus.facts import GET_AGAIN
 from synth.corpus.receipt import VersionReceipt
@@ -54,9 +53,6 @@ def describe(path: Path) -> dict[str, Any]:
     """Counts by split, relation, edit kind, label, licence and quarantine reason.
 
     A clip that the recipe refused is catalogued and quarantined, and counted once in `listed`.
-
-    Args:
-        path: As `find_manifest` takes it: a finished corpus, or a plan.
     """
     manifest = _find_manifest(path)
     check_columns(manifest.with_name(CLIPS_FILE), CLIPS)
@@ -78,10 +74,6 @@ def describe(path: Path) -> dict[str, Any]:
             for split in pc.unique(batch["split"]).to_pylist():
                 part = batch.filter(pc.equal(batch["split"], split))
                 splits.setdefault(split, _SplitTally()).add(part)
-    counted = sorted(sizes.items())
-    places: Counter[str] = Counter()
-    for size, count in counted:
-        places.update({str(place): count for place in range(1, size + 1)})
     columns = ["id", "split", "licence", "labels", "recording"]
     clips = _read_table(manifest.with_name(CLIPS_FILE), columns).to_pylist()
     licences = Counter(clip["licence"] for clip in clips if clip["id"] in used)
@@ -92,8 +84,7 @@ def describe(path: Path) -> dict[str, Any]:
         "split": {name: tally.to_json() for name, tally in splits.items()},
         "relation": count_shares(relations),
         "negatives": count_shares(kinds),
-        "sounds in a scene": count_shares(Counter({str(size): n for size, n in counted})),
-        "place of a sound in its scene": count_shares(places),
+        "sounds in a scene": count_shares(Counter({str(n): sizes[n] for n in sorted(sizes)})),
         "licence of the clips used": count_shares(licences),
         "label (ten most frequent)": dict(list(count_shares(labels).items())[:10]),
         "reason for quarantine": {
@@ -197,17 +188,6 @@ def format_sample(row: Mapping[str, Any]) -> list[str]:
         *(f"  true      {text}" for text in shown["positives"]),
         *(f"  false     {text}" for text in shown["negatives"]),
     ]
-
-
-def draw_captions(path: Path, count: int, seed: int) -> list[str]:
-    """`count` main captions, drawn at random without replacement."""
-    manifest = _find_manifest(path)
-    with explain_damage(manifest), pq.ParquetFile(manifest) as file:
-        order = Randomness(seed).at("inspect/captions", 0).permutation(file.metadata.num_rows)
-        picked = np.sort(order[:count])
-        rows = take_rows(file, picked, ["caption"])
-        captions = dict(zip(picked, (row["caption"] for row in rows), strict=True))
-    return [captions[place] for place in order[:count]]
 
 
 def verify_manifests(path: Path) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import os
 import secrets
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -36,11 +36,9 @@ HOLDER_FILE: Final = ".holder"
 BUILDING: Final = "is building this corpus"
 _TRIES: Final = 5
 
-Now = Callable[[], datetime]
-
 
 def utc_now() -> datetime:
-    """The time of this machine's clock."""
+    """The time of this machine: what people are told, and what counts where a store tells none."""
     return datetime.now(UTC)
 
 
@@ -68,24 +66,25 @@ class Lease:
     def check(self) -> None:
         """Check that nobody else has taken it; before anything is certified."""
         numbers = _list_numbers(self.remote, self.folder)
-        if not numbers or numbers[-1] != self.number or self._read_own().get("token") != self.token:
+        is_last = numbers[-1:] == [self.number]
+        if not is_last or _read(self.remote, self.key).get("token") != self.token:
             raise self._make_lost_error()
 
-    def beat(self, now: Now = utc_now) -> None:
+    def beat(self) -> None:
         """Give a sign of life."""
         before = self.remote.find(self.key)  # first: it is to be still the same in the end
         self.check()
-        if before is None or self.remote.write_over(self.key, self.encode(now), before) is None:
+        if before is None or self.remote.write_over(self.key, self.encode(), before) is None:
             raise self._make_lost_error()
 
-    def encode(self, now: Now) -> bytes:
-        """What the object says at a time."""
+    def encode(self) -> bytes:
+        """What the object says now."""
         facts = {
             "holder": self.holder,
             "token": self.token,
             "machine": socket.gethostname(),
             "process": os.getpid(),
-            "alive": now().isoformat(timespec="seconds"),
+            "alive": utc_now().isoformat(timespec="seconds"),
         }
         return (json.dumps(facts) + "\n").encode()
 
@@ -100,26 +99,19 @@ class Lease:
             fix="wait for the other machine, then run the same command again",
         )
 
-    def _read_own(self) -> dict[str, Any]:
-        return _read(self.remote, self.key)
 
-
-def take_lease(
-    remote: Remote, folder: str, holder: str, now: Now = utc_now, doing: str = BUILDING
-) -> Lease:
+def take_lease(remote: Remote, folder: str, holder: str, doing: str = BUILDING) -> Lease:
     """Take the lease of a corpus.
 
     Args:
-        folder: Key of the folder of the corpus's leases.
         holder: Takes a lease over from itself; whoever calls knows that its predecessor is dead.
-        now: This machine's time, which is told to people; of stores that tell no times it counts.
         doing: What another holder is told to be doing.
     """
     for _ in range(_TRIES):
-        numbers = refuse_living(remote, folder, holder, doing, now)
+        numbers = refuse_living(remote, folder, holder, doing)
         number = numbers[-1] + 1 if numbers else 1
         lease = Lease(remote, folder, number, holder, secrets.token_hex(8))
-        if remote.write_over(lease.key, lease.encode(now), None) is not None:
+        if remote.write_over(lease.key, lease.encode(), None) is not None:
             with suppress(CorpusError):  # a store without conditional requests let another in
                 lease.check()
                 for old in numbers:
@@ -134,7 +126,7 @@ def take_lease(
 @contextmanager
 def hold_lease(remote: Remote, folder: str, holder: str, doing: str = BUILDING) -> Iterator[Lease]:
     """Hold the lease, and give signs of life."""
-    lease = take_lease(remote, folder, holder, doing=doing)
+    lease = take_lease(remote, folder, holder, doing)
     ended = threading.Event()
     thread = threading.Thread(
         target=_keep_alive, args=(lease, ended), name="segue-lease", daemon=True
@@ -170,9 +162,7 @@ def _keep_alive(lease: Lease, ended: threading.Event) -> None:
             lease.beat()
 
 
-def refuse_living(
-    remote: Remote, folder: str, holder: str, doing: str, now: Now = utc_now
-) -> list[int]:
+def refuse_living(remote: Remote, folder: str, holder: str, doing: str) -> list[int]:
     """Check that nobody else holds a lease and lives.
 
     Returns:
@@ -185,7 +175,7 @@ def refuse_living(
     age = _measure_age(remote, make_key(folder, numbers[-1]))
     if age is None:
         try:
-            age = (now() - datetime.fromisoformat(str(rival["alive"]))).total_seconds()
+            age = (utc_now() - datetime.fromisoformat(str(rival["alive"]))).total_seconds()
         except (KeyError, ValueError, TypeError):
             return numbers
     if age < EXPIRY_S:

@@ -68,10 +68,6 @@ class Places:
         """One shard."""
         return self.shards / split / name
 
-    def find_size(self, split: str, name: str) -> int | None:
-        """Bytes of a shard where it is kept: here, or at the store; None if it is not there."""
-        return self.store.find_size(self.shard_path(split, name))
-
     def format_path(self, path: Path) -> str:
         """A path below `out` as the user knows it."""
         return self.store.format_path(path)

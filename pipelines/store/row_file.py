@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, Final, Self, overload
+from typing import Any, Final, Self
 
 import numpy as np
 import pyarrow as pa
@@ -25,8 +25,8 @@ from synth.base.atomic import file_state, translate_disk_errors
 BATCH_ROWS: Final = 256
 
 
-class RowFile(Sequence[dict[str, Any]]):
-    """Rows of one schema; as a sequence they are dictionaries, made as they are asked for."""
+class RowFile:
+    """Rows of one schema; those that are asked for are dictionaries."""
 
     def __init__(self, folder: Path, mapped: mmap.mmap) -> None:
         self.folder = folder
@@ -53,11 +53,7 @@ class RowFile(Sequence[dict[str, Any]]):
             return cls(folder, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
     def batches(self, columns: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
-        """Views of the rows, `BATCH_ROWS` and fewer at a time.
-
-        Args:
-            columns: Those that are wanted, all by default.
-        """
+        """Views of the rows, `BATCH_ROWS` and fewer at a time; by default of all columns."""
         for batch in self._batches:
             yield batch.select(list(columns)) if columns else batch
             self.give_back()
@@ -77,17 +73,6 @@ class RowFile(Sequence[dict[str, Any]]):
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return self.rows()
-
-    @overload
-    def __getitem__(self, at: int) -> dict[str, Any]: ...
-
-    @overload
-    def __getitem__(self, at: slice) -> list[dict[str, Any]]: ...
-
-    def __getitem__(self, at: int | slice) -> dict[str, Any] | list[dict[str, Any]]:
-        if isinstance(at, slice):
-            return [self[each] for each in range(*at.indices(len(self)))]
-        return self.row(range(len(self))[at])
 
     def row(self, number: int, *columns: str) -> dict[str, Any]:
         """One row; of some columns, or of all where none is named."""
@@ -193,11 +178,3 @@ def _read_group(path: Path, state: tuple[int, ...], row_group: int) -> pa.Table:
 @lru_cache(maxsize=1)
 def _read_metadata(path: Path, state: tuple[int, ...]) -> Any:
     return pq.read_metadata(path)
-
-
-# Names of Parquet files as DuckDB takes them.
-
-
-def escape_glob(path: Path) -> str:
-    """A path that DuckDB takes as it is, not for a pattern."""
-    return "".join(f"[{sign}]" if sign in "*?[" else sign for sign in str(path.resolve()))

@@ -80,10 +80,6 @@ class StagedStore(Store):
                 folders.setdefault(parent / first, {})[path] = stored
         return dict(folders)
 
-    def refresh(self, folder: Path) -> None:
-        """List it."""
-        self.list_files(folder)
-
     def list_files(self, folder: Path) -> list[Path]:
         """What the store holds below a folder now."""
         listing, prefix = self._list_objects(folder), f"{self.copies.key(folder)}/"
@@ -229,7 +225,7 @@ class StagedStore(Store):
         versions = locate_versions(self.root, corpus)
         with self.hold_corpus(corpus) as held:
             self._pull(versions)
-            held.refresh(self.root / SHARDS / corpus)  # others may have put or removed some
+            held.list_files(self.root / SHARDS / corpus)  # others may have put or removed some
             try:
                 yield held
             except StorageError:
@@ -300,8 +296,10 @@ class StagedStore(Store):
         self.copies.fetch_all(listing)
         for path, lines in journals.items():
             there = path.read_bytes() if path.is_file() else b""
-            if (joint := _join_journals(there, lines)) != there:
-                write_bytes(path, joint)
+            known = set(there.splitlines())
+            own = b"".join(line + b"\n" for line in lines.splitlines() if line not in known)
+            if own:
+                write_bytes(path, there + own)
 
     def _see(self, keys: Sequence[str]) -> dict[str, Stored | None]:
         """What objects are, as seen before the lease was found to be held."""
@@ -397,9 +395,3 @@ def _list_beside(versions: Path) -> list[Path]:
     """What certifies nothing and is no shard's: journals, and the reports of nights."""
     files = sorted(path for path in versions.glob("*/*") if path.is_file())
     return [path for path in files if not path.name.startswith(".") and path.name != CORPUS_FILE]
-
-
-def _join_journals(there: bytes, here: bytes) -> bytes:
-    """The lines of both, those of the store first."""
-    known = set(there.splitlines())
-    return there + b"".join(line + b"\n" for line in here.splitlines() if line not in known)

@@ -60,9 +60,6 @@ class Store:
             if not folder.name.startswith(".")
         }
 
-    def refresh(self, folder: Path) -> None:
-        """Have `find_size` know what is below a folder now, which others may have changed."""
-
     def list_files(self, folder: Path) -> list[Path]:
         """The files below a folder; `find_size` knows what is there now from then on."""
         return list(walk_files(folder))

@@ -17,7 +17,6 @@ from typing import Any, Final
 
 from pipelines.builder.documents import CROISSANT_FILE, INDEX_SUFFIX, META
 from pipelines.builder.finalise import CARD_FILE, SIZES_FILE
-from pipelines.builder.render import read_receipt
 from pipelines.store.lease import wait_for_turn
 from pipelines.store.places import RECEIPTS
 from pipelines.store.store import (
@@ -154,20 +153,20 @@ def collect_garbage(
         path: Manifest folder, data_manifests/CORPUS, or its URL.
         banks: Whether the banks' files go that no version with shards, of any corpus, needs.
         dry_run: Tell what would go, and remove nothing.
-
-    Returns:
-        What was removed, or would be.
     """
     store, corpus = open_corpus(path)
     if dry_run:
         versions = list_versions(store, corpus)
-        return _survey(store, corpus, versions, keep, _list_banks(store) if banks else ())
+        return _survey(
+            store, corpus, versions, keep, store.list_folders(store.root / BANKS) if banks else ()
+        )
     with ExitStack() as stack:
         held_banks = hold_every_bank(stack, store) if banks else ()
         store = stack.enter_context(store.hold_corpus(corpus))
         if banks:  # whoever renders from a bank holds its corpus
-            for other in _list_others(store, corpus):
-                stack.enter_context(store.hold_corpus(other))
+            for name in store.list_corpora():
+                if name != corpus:
+                    stack.enter_context(store.hold_corpus(name))
         versions = list_versions(store, corpus)  # nobody changes them any more
         sweep = _survey(store, corpus, versions, keep, held_banks)
         going = {removal.name for removal in sweep.versions}
@@ -183,22 +182,13 @@ def _carry_out(sweep: Sweep, store: Store, observer: Observer) -> None:
     for removal in sweep.removals:
         # Killed reproductions leave files on this machine alone.
         keeper = Store(store.root) if removal in sweep.leftovers else store
-        # Files that go: receipts, and then the others.
         receipts = [path for path in removal.files if path.parent.name == RECEIPTS]
-        for files in receipts, [path for path in removal.files if path.parent.name != RECEIPTS]:
-            keeper.remove(files)
+        keeper.remove(receipts)  # before what they certify
+        keeper.remove(path for path in removal.files if path.parent.name != RECEIPTS)
         if removal not in sweep.banks:
             remove_empty_folders(store.root / SHARDS / sweep.corpus / removal.name)
         observer.advance(PHASE, len(removal.files))
     observer.finish(PHASE)
-
-
-def _list_others(store: Store, corpus: str) -> list[str]:
-    return [name for name in store.list_corpora() if name != corpus]
-
-
-def _list_banks(store: Store) -> dict[Path, Files]:
-    return store.list_folders(store.root / BANKS)
 
 
 def _survey(
@@ -290,15 +280,10 @@ def _mark(version: Version) -> None:
     """Say beside the manifests of a finished version that its shards were removed."""
     if version.holds(REMOVED_FILE) or not version.finished:
         return
-    places, files = version.places, _list_receipts(version)
-    version.fetch(*files)
-    receipts = [read_receipt(places, path.stem) for path in files]
-    certified = [receipt for receipt in receipts if receipt is not None]
+    places = version.places
     marker = {
         "removed_by": "segue gc",
         "version": places.version,
-        "shards": len(certified),
-        "bytes": sum(receipt.bytes for receipt in certified),
         "made_again_by": f"segue rebuild {locate_versions(Path(), places.corpus) / places.version}",
     }
     write_text(places.manifests / REMOVED_FILE, canonical_json(marker) + "\n")
@@ -315,7 +300,9 @@ def hold_every_bank(stack: ExitStack, store: Store) -> frozenset[Path]:
     """Hold the banks of a store; others may be begun meanwhile, and are not held."""
     stack.enter_context(store.hold_banks())
     held: set[Path] = set()
-    while begun := _list_banks(store).keys() - held:  # while it waited for its turn, too
+    while (
+        begun := store.list_folders(store.root / BANKS).keys() - held
+    ):  # while it waited for its turn, too
         for bank in sorted(begun):
             stack.enter_context(wait_for_turn(bank))
         held |= begun
@@ -332,14 +319,18 @@ def find_unneeded(
     """What goes of banks: the files that no index of a version that stays leads to."""
     needed: set[Path] = set()
     # The bank index of every finished version, of any corpus, that gc did not remove.
-    lists = (list_versions(store, other) for other in _list_others(store, corpus))
+    lists = (list_versions(store, name) for name in store.list_corpora() if name != corpus)
     for index in {
         (version.places.manifests / str(version.facts["bank"])).resolve()
         for version in chain(stay, *lists)
         if version.finished and not version.is_removed
     }:
-        needed |= {index, *_list_part_files(index)}
-    for bank, files in _list_banks(store).items():
+        needed.add(index)
+        if fetch(index).is_file():
+            for name in read_index(index)[0]["part"].unique().to_pylist():
+                part = index.parent / name
+                needed.update(part.with_suffix(end) for end in (".pcm", ".parquet", ".json"))
+    for bank, files in store.list_folders(store.root / BANKS).items():
         if bank not in banks:
             continue
         going = {
@@ -351,10 +342,3 @@ def find_unneeded(
         }
         if going:
             yield Removal(f"{BANKS}/{bank.name}", tuple(going), count_freed_bytes(going, links))
-
-
-def _list_part_files(index: Path) -> Iterator[Path]:
-    if not fetch(index).is_file():
-        return
-    for name in read_index(index)[0]["part"].unique().to_pylist():
-        yield from ((index.parent / name).with_suffix(end) for end in (".pcm", ".parquet", ".json"))

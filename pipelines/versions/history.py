@@ -249,15 +249,11 @@ def _make_missing_error(path: Path) -> CorpusError:
 
 
 def promote_version(path: Path, name: str, override: bool) -> str:
-    """Point `latest` of a corpus to one of its finished versions.
+    """Point `latest` of a corpus to one of its finished versions, whose name is returned.
 
     Args:
-        path: Manifest folder of the corpus, or its URL.
         name: The version's name, or letters that only its name begins with.
         override: Promote it although it failed a gate; its record says so.
-
-    Returns:
-        The version's name.
     """
     store, corpus = open_corpus(path)
     with store.hold_corpus(corpus) as held:

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from pipelines.builder.build import refuse_unheard, remove_damaged_sounds
 from pipelines.builder.claim import SHARDS_FILE
 from pipelines.builder.differences import (
+    OTHER,
     Differences,
     algorithm_differences,
     clip_differences,
@@ -35,6 +36,7 @@ from pipelines.builder.render import (
     RenderJob,
     ShardReceipt,
     clean,
+    find_alike,
     is_done,
     read_receipt,
     render_shard,
@@ -77,7 +79,7 @@ class Reproduction:
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values."""
-        values = asdict(replace(self, differences=Differences()))
+        values = asdict(replace(self, differences=Differences({})))
         return values | {
             "reproduced": not self.differences,
             "differences": self.differences.to_json(),
@@ -131,7 +133,7 @@ def reproduce(
         try:
             library = ingest(old.spec.intake, places.out / BANKS, where, observer)
         except SourceError as error:
-            differences = replace(differences, others=(f"the library: {error}",))
+            differences = _add(differences, {OTHER: [f"the library: {error}"]})
         if library is not None:
             differences = _add_clip_differences(differences, old, library)
         rendered = linked = 0
@@ -141,7 +143,8 @@ def reproduce(
                 bank = places.out / BANKS
                 library = ingest(old.spec.intake, bank, where, observer)
             render = settings or RenderSettings()
-            differences, rendered, linked = remake(old, library, where, render, observer)
+            differing, rendered, linked = remake(old, library, where, render, observer)
+            differences = Differences({OTHER: differing})
     return Reproduction(
         corpus=places.corpus,
         version=places.version,
@@ -167,9 +170,11 @@ def _open_old(places: Places, given: Spec | None) -> tuple[OldVersion, Differenc
     spec = relocate_files(stored, given) if given else stored
     refuse_unheard(spec)
     differences = Differences(
-        settings=setting_differences(stored, given) if given else (),
-        algorithms=algorithm_differences(facts),
-        libraries=library_differences(list(receipts.values())),
+        {
+            "setting": setting_differences(stored, given) if given else (),
+            "algorithm": algorithm_differences(facts),
+            "library": library_differences(list(receipts.values())),
+        }
     )
     return OldVersion(places, facts, spec, receipts), differences
 
@@ -218,14 +223,7 @@ def _add_clip_differences(
     path = old.places.manifests / CLIPS_FILE
     if not path.is_file():
         raise CorpusError(f"{path}: missing", fix="restore it from a copy of this version")
-    clips = clip_differences(pq.read_table(path).to_pylist(), library)
-    differences = replace(
-        differences,
-        missing=clips.missing,
-        changed=clips.changed,
-        new=clips.new,
-        others=clips.others,
-    )
+    differences = _add(differences, clip_differences(pq.read_table(path).to_pylist(), library))
     digest = old.spec.build_digest(library.digest)
     if differences or digest == old.facts["digest"]:
         return differences
@@ -235,7 +233,11 @@ def _add_clip_differences(
         else "Segue itself: corpus.json does not say which algorithms made this version"
     )
     digests = f"build digest {old.facts['digest'][:12]} there, {digest[:12]} here"
-    return replace(differences, others=(f"{reason} ({digests})",))
+    return _add(differences, {OTHER: [f"{reason} ({digests})"]})
+
+
+def _add(differences: Differences, others: Mapping[str, Sequence[str]]) -> Differences:
+    return Differences({**differences.by_kind, **others})
 
 
 # The missing shards, made apart, proven, and only then moved in.
@@ -247,7 +249,7 @@ def remake(
     where: Engine,
     settings: RenderSettings,
     observer: Observer,
-) -> tuple[Differences, int, int]:
+) -> tuple[list[str], int, int]:
     """Verify what is there, make what is missing, and let it move in if all is as it was.
 
     What is made stays beside the shards, on this machine, until it moves in.
@@ -257,7 +259,7 @@ def remake(
     """
     there, differing = _verify_shards(old, where.width, observer)
     if differing:
-        return Differences(others=tuple(differing)), 0, 0
+        return differing, 0, 0
     staging = old.staging
     for name in (PLAN_FILE, CLIPS_FILE):
         link(old.places.manifests / name, staging.manifests / name)
@@ -281,16 +283,16 @@ def remake(
     differing = list(_compare_rendered(old, pending))
     if not differing:
         assemble(old.spec, library, staging, old.shards)
-        differing = list(_compare_manifest(old))
+        path, made = (places.manifests / SAMPLES_FILE for places in (old.places, staging))
+        if path.is_file() and file_sha256(path) != file_sha256(made):
+            differing = [f"{SAMPLES_FILE}: does not match the plan and the shards"]
     if not differing:
         _move_in(old, library.index, twins)
         rendered = sum(shard.shard not in there for shard in pending)
         if rendered or twins:
             record(old.places.journal, "reproduced", rendered=rendered, linked=len(twins))
     shutil.rmtree(staging.out)
-    if differing:
-        return Differences(others=tuple(differing)), 0, 0
-    return Differences(), rendered, len(twins)
+    return (differing, 0, 0) if differing else ([], rendered, len(twins))
 
 
 def _verify_shards(
@@ -305,8 +307,10 @@ def _verify_shards(
             differing.append(f"shard {shard.shard}: no receipt, so its content is unknown")
         elif receipt.digest != shard.digest:
             differing.append(f"shard {shard.shard}: its receipt is for another plan")
-        elif old.places.find_size(shard.split, shard.shard) is not None:
-            paths[shard.shard] = old.places.shard_path(shard.split, shard.shard)
+        else:
+            path = old.places.shard_path(shard.split, shard.shard)
+            if old.places.store.find_size(path) is not None:
+                paths[shard.shard] = path
     observer.start("verify", len(paths), "shards")
     with ThreadPoolExecutor(max(1, worker_count)) as threads:
         values = threads.map(old.places.store.hash_file, paths.values())
@@ -324,23 +328,15 @@ def _verify_shards(
     return paths, differing
 
 
-def _find_twins(old: OldVersion, missing: Iterable[ShardPlan]) -> dict[str, Path]:
+def _find_twins(old: OldVersion, missing: Sequence[ShardPlan]) -> dict[str, Path]:
     """Missing shards that another version of the corpus holds."""
-    folders = sorted(old.places.versions.iterdir())
-    others = [
-        old.places.locate_sibling(folder.name)
-        for folder in folders
-        if folder.is_dir() and folder.name != old.places.version
-    ]
+    alike, store = find_alike(old.places, missing), old.places.store
     twins = {}
     for shard in missing:
         receipt = old.receipts[shard.shard]
-        for other in others:
+        for other in alike.get(shard.shard, ()):
             path = other.shard_path(shard.split, shard.shard)
-            if (
-                other.find_size(shard.split, shard.shard) == receipt.bytes
-                and other.store.hash_file(path) == receipt.sha256
-            ):
+            if store.find_size(path) == receipt.bytes and store.hash_file(path) == receipt.sha256:
                 twins[shard.shard] = path
                 break
     return twins
@@ -365,12 +361,6 @@ def _compare_rendered(old: OldVersion, rendered: Iterable[ShardPlan]) -> Iterato
                 f"shard {shard.shard}: rendered to SHA-256 {seen}, its receipt says {wanted[:12]}: "
                 "something unrecorded differs, such as the processor"
             )
-
-
-def _compare_manifest(old: OldVersion) -> Iterator[str]:
-    path = old.places.manifests / SAMPLES_FILE
-    if path.is_file() and file_sha256(path) != file_sha256(old.staging.manifests / SAMPLES_FILE):
-        yield f"{SAMPLES_FILE}: does not match the plan and the shards"
 
 
 def _move_in(old: OldVersion, index: Path, twins: Mapping[str, Path]) -> None:

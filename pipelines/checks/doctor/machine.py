@@ -43,11 +43,7 @@ _TRAINING: Final = "segue train and eval; they are slow on a CPU"
 
 
 def run_checks(out: Path, endpoint: str | None) -> Iterator[DoctorCheck]:
-    """All checks in their order; those that wait for a process or a server wait together.
-
-    Args:
-        endpoint: Address of a language model, None for the usual one.
-    """
+    """All checks in their order; those that wait for a process or a server wait together."""
     groups: list[Callable[[], Iterable[DoctorCheck]]] = [
         check_packages,
         check_decoders,
@@ -83,17 +79,15 @@ def check_devices() -> Iterator[DoctorCheck]:
         fix = "pip install -c constraints.txt torch"
         yield DoctorCheck.of("gpu", "", _TRAINING, "torch is not installed", fix)
         return
-    if version.endswith("+cpu"):
-        found = {"torch": version, "build": "built for CPU", "devices": []}
-        yield from _check_found_devices(found)
-        return
+    found = {"torch": version, "build": "built for CPU", "devices": []}
     try:
-        yield from _check_found_devices(json.loads(run_module(DEVICES)))
+        if not version.endswith("+cpu"):
+            found = json.loads(run_module(DEVICES))
     except (SilentModuleError, ValueError) as error:
-        fault = f"torch does not start: {error}"
-        yield DoctorCheck.of(
-            "gpu", "", _TRAINING, fault, "install torch again: see README, Install"
-        )
+        fault, fix = f"torch does not start: {error}", "install torch again: see README, Install"
+        yield DoctorCheck.of("gpu", "", _TRAINING, fault, fix)
+    else:
+        yield from _check_found_devices(found)
 
 
 def _check_found_devices(found: Mapping[str, Any]) -> Iterator[DoctorCheck]:
@@ -161,9 +155,7 @@ SHARED_MEMORY: Final = Path("/dev/shm")
 def check_disks(out: Path) -> Iterator[DoctorCheck]:
     """The disks of `--out`, the user's folder and temporary files, and shared memory."""
     if (url := url_of(out)) is not None:
-        yield DoctorCheck(
-            f"--out {url}", CheckState.OK, "an object store, not tested", "segue build writes it"
-        )
+        yield DoctorCheck.of(f"--out {url}", "an object store, not tested", "segue build writes it")
     else:
         yield _check_disk(f"--out {out}", out, "segue build and plan write there", CheckState.WRONG)
     yield _check_disk("home", Path.home(), "caches: models, copies of stored files")
@@ -233,7 +225,7 @@ _FORMATS: Final = (
 def check_decoders() -> Iterator[DoctorCheck]:
     """Of libsndfile by format, ffmpeg, spaCy's model, and torchcodec where it is installed."""
     yield from map(_check_sndfile, *zip(*_FORMATS, strict=True))
-    yield _check_program("ffmpeg")
+    yield _check_ffmpeg()
     version = metadata.version("spacy") if find_spec("spacy") else ""
     there = bool(version) and find_spec(SPACY_MODEL) is not None
     found = f"spaCy {version}, {SPACY_MODEL} {find_version(SPACY_MODEL) or ''}".strip()
@@ -279,21 +271,21 @@ def _check_sndfile(form: str, state: CheckState) -> DoctorCheck:
     return DoctorCheck.of(f"libsndfile {form}", version, needed_for, fault, fix, state)
 
 
-def _check_program(name: str) -> DoctorCheck:
-    path = shutil.which(name)
+def _check_ffmpeg() -> DoctorCheck:
+    path = shutil.which("ffmpeg")
     found, fault = "", "not found"
-    if path is not None:
-        try:
-            done = subprocess.run(
+    try:
+        if path is not None:
+            found = subprocess.run(
                 [path, "-version"],
                 capture_output=True,
                 text=True,
                 timeout=VERSION_LIMIT_S,
                 check=True,
-            )
-            found, fault = " ".join(done.stdout.split()[:3]), ""
-        except (OSError, subprocess.SubprocessError) as error:
-            fault = f"{path} does not run: {error}"
+            ).stdout
+            fault = ""
+    except (OSError, subprocess.SubprocessError) as error:
+        fault = f"{path} does not run: {error}"
     needed_for = "m4a, wma, webm and aac files; they are quarantined without it"
     fix = "apt install ffmpeg, brew install ffmpeg or conda install ffmpeg"
-    return DoctorCheck.of(name, found, needed_for, fault, fix)
+    return DoctorCheck.of("ffmpeg", " ".join(found.split()[:3]), needed_for, fault, fix)

@@ -63,9 +63,7 @@ def check_packages() -> Iterator[DoctorCheck]:
     wrong = "" if fits else f"{version}, but {asked} is required"
     fix = f"create an environment with Python {asked}"
     yield DoctorCheck.of("python", version, "every command", wrong, fix, CheckState.WRONG)
-    required = [
-        each for each in _read_requirements() if each.marker is None or each.marker.evaluate()
-    ]
+    required = [each for each in _read_requirements() if not each.marker or each.marker.evaluate()]
     faults = {each.name: fault for each in required if (fault := _find_fault(each))}
     yield DoctorCheck.of(
         "packages",
@@ -107,16 +105,15 @@ def _find_fault(required: Requirement) -> str:
     found = find_version(required.name)
     if found is None:
         return "not installed"
-    if not required.specifier.contains(found, prereleases=True):
-        return f"{found}, but {required.specifier} is required"
-    return ""
+    fits = required.specifier.contains(found, prereleases=True)
+    return "" if fits else f"{found}, but {required.specifier} is required"
 
 
 def _check_extra(extra: str, needed_for: str) -> DoctorCheck:
     packages = [
         each
         for each in _read_requirements()
-        if each.marker is not None
+        if each.marker
         and each.marker.evaluate({"extra": extra})
         and not each.marker.evaluate({"extra": ""})
     ]
@@ -164,35 +161,34 @@ _TEXTS: Final = "segue llm; without it rules write the captions"
 
 def check_prefect() -> Iterator[DoctorCheck]:
     """Prefect's server: the configured one answers, or each run starts one of its own."""
-    fix = "pip install -c constraints.txt prefect"
     if find_spec("prefect") is None:
+        fix = "pip install -c constraints.txt prefect"
         yield DoctorCheck.of("prefect", "", _FLOWS, "not installed", fix)
         return
     try:
-        address = find_server()
+        yield _check_prefect_server(find_server())
     except SegueError as error:
-        state = CheckState.WRONG
-        yield DoctorCheck.of("prefect", "", _FLOWS, error.message, error.fix, state)
-        return
-    yield _check_prefect_server(address)
+        yield DoctorCheck("prefect", CheckState.WRONG, error.message, _FLOWS, error.fix)
 
 
 def _check_prefect_server(address: str) -> DoctorCheck:
-    if not address:
-        return DoctorCheck.of("prefect", "no server configured: each run starts its own", _FLOWS)
-    if not identify_endpoint(address):
-        fix = "set PREFECT_API_URL to an address such as http://127.0.0.1:4200/api, or unset it"
+    fault = fix = ""
+    found = "no server configured: each run starts its own"
+    if address and not identify_endpoint(address):
         fault = "PREFECT_API_URL is not an address"
-        return DoctorCheck.of("prefect", "", _FLOWS, fault, fix, CheckState.WRONG)
-    shown = show_address(address)
-    try:
-        with urllib.request.urlopen(f"{address.rstrip('/')}/health", timeout=ANSWER_TIMEOUT_S):
-            return DoctorCheck.of("prefect", f"{shown} answers", _FLOWS)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "reason", None) or error
-        fix = "start that server, unset PREFECT_API_URL, or use --no-prefect"
-        fault = f"{shown} does not answer: {hide_keys(str(reason))}"
-        return DoctorCheck.of("prefect", "", _FLOWS, fault, fix, CheckState.WRONG)
+        fix = "set PREFECT_API_URL to an address such as http://127.0.0.1:4200/api, or unset it"
+    elif address:
+        shown = show_address(address)
+        found = f"{shown} answers"
+        try:
+            urllib.request.urlopen(
+                f"{address.rstrip('/')}/health", timeout=ANSWER_TIMEOUT_S
+            ).close()
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "reason", None) or error
+            fault = f"{shown} does not answer: {hide_keys(str(reason))}"
+            fix = "start that server, unset PREFECT_API_URL, or use --no-prefect"
+    return DoctorCheck.of("prefect", found, _FLOWS, fault, fix, CheckState.WRONG)
 
 
 def check_endpoint(endpoint: str | None) -> Iterator[DoctorCheck]:
@@ -202,31 +198,24 @@ def check_endpoint(endpoint: str | None) -> Iterator[DoctorCheck]:
         endpoint: Its address; None for OpenAI's, if there is a key for it.
     """
     has_key = bool(os.environ.get(KEY_VARIABLE, "").strip())
-    name = "llm endpoint"
+    found = fault = fix = ""
+    state = CheckState.MISSING
     if endpoint is None and not has_key:
+        fault = f"none: no --endpoint, and no key in {KEY_VARIABLE}"
         fix = f"export {KEY_VARIABLE}=..., or use --endpoint http://localhost:11434/v1"
-        yield DoctorCheck.of(
-            name, "", _TEXTS, f"none: no --endpoint, and no key in {KEY_VARIABLE}", fix
-        )
-        return
-    address = endpoint or OPENAI
-    if find_spec("openai") is None:
-        fix = "pip install -c constraints.txt openai"
-        yield DoctorCheck.of(name, "", _TEXTS, "the package openai is not installed", fix)
-        return
-    key = KEY_VARIABLE if has_key and _is_private(address) else NO_KEY
-    shown = show_address(address)
-    told = f"with the key in {KEY_VARIABLE}" if key != NO_KEY else "without a key"
-    try:
-        count = asyncio.run(_count_models(address, key))
-    except (SegueError, OSError, ValueError) as error:
-        fault = f"{shown} {told}: {error}"
-        fix = "start it, or fix the address or key"
-        yield DoctorCheck.of(
-            name, "", _TEXTS, fault, fix, CheckState.WRONG if endpoint else CheckState.MISSING
-        )
-        return
-    yield DoctorCheck.of(name, f"{shown} {told}: {count} models", _TEXTS)
+    elif find_spec("openai") is None:
+        fault, fix = "the package openai is not installed", "pip install -c constraints.txt openai"
+    else:
+        address = endpoint or OPENAI
+        key = KEY_VARIABLE if has_key and _is_private(address) else NO_KEY
+        told = f"with the key in {KEY_VARIABLE}" if key != NO_KEY else "without a key"
+        shown = f"{show_address(address)} {told}"
+        try:
+            found = f"{shown}: {asyncio.run(_count_models(address, key))} models"
+        except (SegueError, OSError, ValueError) as error:
+            fault, fix = f"{shown}: {error}", "start it, or fix the address or key"
+            state = CheckState.WRONG if endpoint else CheckState.MISSING
+    yield DoctorCheck.of("llm endpoint", found, _TEXTS, fault, fix, state)
 
 
 async def _count_models(address: str, key: str) -> int:

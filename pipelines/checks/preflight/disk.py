@@ -6,11 +6,9 @@ import json
 import os
 import tempfile
 import time
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,19 +18,19 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipelines.builder.plan import ShardPlan
-from pipelines.builder.render import RenderJob, is_done, read_rights
+from pipelines.builder.render import RenderJob, find_alike, is_done, read_rights
 from pipelines.config.spec import AudioSpec
 from pipelines.store.places import Places
-from pipelines.store.row_file import read_batches, read_rows
+from pipelines.store.row_file import read_batches, read_columns, take_rows
 from synth.audio.bank import INDEX_SCHEMA, Bank
 from synth.audio.render import render
 from synth.base.atomic import free_bytes
 from synth.base.errors import PlanError
-from synth.corpus.corpus import CLIPS_FILE, CORPUS_FILE, PLAN_FILE, SAMPLES_FILE
+from synth.corpus.corpus import CLIPS_FILE, CORPUS_FILE, PLAN_FILE
 from synth.corpus.shards import AudioFormat, ShardWriter, document, serialise_document
 from synth.scene.scene import from_text
 
-ASSUMED_RATIO: Final = {AudioFormat.FLAC: 0.6, AudioFormat.WAV: 1.0}
+_ASSUMED: Final = {AudioFormat.FLAC: 0.6, AudioFormat.WAV: 1.0}
 PCM_BYTES: Final = 2
 _BLOCK: Final = 512
 _MANIFEST_BYTES_A_SAMPLE: Final = 250  # measurements, once beside the shards' receipts, once joined
@@ -48,57 +46,38 @@ _GOLDEN: Final = 0.6180339887498949
 
 
 @dataclass(frozen=True, slots=True)
-class RenderPace:
-    """What making some samples in one process took, from the bank to the disk.
+class Ratio:
+    """Bytes of encoded audio over those of its 16-bit PCM.
 
     Args:
-        seconds: Wall clock, of all of them.
-        audio_bytes: Of each, encoded, with its stems.
+        margin: How far it may be off, as a part of it; 0 where that is not known either.
     """
 
+    value: float
+    known: str
+    margin: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class RenderPace:
+    """What making some samples in one process took, from the bank to the disk, in wall clock."""
+
+    samples: int
+    frames: int
     seconds: float
-    frames: tuple[int, ...]
-    audio_bytes: tuple[int, ...]
-
-    @property
-    def samples(self) -> int:
-        """How many were made."""
-        return len(self.frames)
-
-    @property
-    def audio_ratio(self) -> float:
-        """Encoded bytes over those of the PCM."""
-        return sum(self.audio_bytes) / (sum(self.frames) * PCM_BYTES)
-
-    @property
-    def margin(self) -> float:
-        """Two standard errors of the ratio, as a part of it; 1 where one sample tells nothing."""
-        if self.samples < 2:
-            return 1.0
-        sizes, frames = np.array(self.audio_bytes), np.array(self.frames)
-        residuals = sizes - frames * (sizes.sum() / frames.sum())
-        return float(2 * residuals.std(ddof=1) * np.sqrt(self.samples) / sizes.sum())
+    ratio: Ratio
 
     def estimate_seconds(self, frames: int, processes: int) -> float:
         """Time for so many frames in so many processes, each with a processor of its own."""
-        return self.seconds / sum(self.frames) * frames / max(1, processes)
+        return self.seconds / self.frames * frames / max(1, processes)
 
 
-def draw_rows(plan: Path, shards: Sequence[ShardPlan]) -> list[dict[str, Any]]:
+def draw_rows(plan: Path) -> list[dict[str, Any]]:
     """Up to `DRAWN` rows of the plan; the first few are spread over it as well as all are."""
-    ends = list(accumulate(shard.samples for shard in shards))
-    positions = dict.fromkeys(int(k * _GOLDEN % 1 * ends[-1]) for k in range(DRAWN))
-    places: dict[int, list[tuple[int, int]]] = {}
-    for position in positions:
-        shard = bisect_right(ends, position)
-        row = position - (ends[shard] - shards[shard].samples)
-        places.setdefault(shard, []).append((position, row))
-    found: dict[int, dict[str, Any]] = {}
-    for shard, rows in places.items():
-        group, first = shards[shard].row_group, shards[shard].row
-        for position, row in rows:
-            (found[position],) = read_rows(plan, group, first + row, 1).to_pylist()
-    return [found[position] for position in positions]
+    with pq.ParquetFile(plan) as file:
+        places = np.linspace(0, file.metadata.num_rows - 1, DRAWN).astype(np.int64)
+        rows = list(take_rows(file, np.unique(places)))
+    return [rows[at] for at in sorted(range(len(rows)), key=lambda at: at * _GOLDEN % 1)]
 
 
 def measure_pace(job: RenderJob, rows: Sequence[Mapping[str, Any]]) -> RenderPace:
@@ -131,23 +110,24 @@ def measure_pace(job: RenderJob, rows: Sequence[Mapping[str, Any]]) -> RenderPac
         file.flush()
         os.fsync(file.fileno())
         seconds = time.perf_counter() - started
-    return RenderPace(seconds, tuple(frames), tuple(sizes))
+    return RenderPace(len(frames), sum(frames), seconds, _find_ratio(frames, sizes))
+
+
+def _find_ratio(frames: Sequence[int], sizes: Sequence[int]) -> Ratio:
+    """That of some samples, with two standard errors; one sample alone tells nothing."""
+    value, margin = sum(sizes) / (sum(frames) * PCM_BYTES), 1.0
+    if len(sizes) > 1:
+        residuals = np.array(sizes) - np.array(frames) * (value * PCM_BYTES)
+        margin = float(2 * residuals.std(ddof=1) * np.sqrt(len(sizes)) / sum(sizes))
+    return Ratio(value, f"measured on {len(sizes)} samples of this plan, +- {margin:.0%}", margin)
 
 
 # What a corpus will take.
 
 
-@dataclass(frozen=True, slots=True)
-class Ratio:
-    """Bytes of encoded audio over those of its 16-bit PCM.
-
-    Args:
-        margin: How far it may be off, as a part of it; 0 where that is not known either.
-    """
-
-    value: float
-    known: str
-    margin: float = 0.0
+def assume_ratio(audio: AudioSpec) -> Ratio:
+    """The ratio where nothing can be rendered."""
+    return Ratio(_ASSUMED[audio.format] * (1 + audio.stems), "assumed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,39 +174,6 @@ def format_gigabytes(count: int) -> str:
     return f"{count / 1e9:.2f} GB" if count >= 1e7 else f"{count / 1e6:.2f} MB"
 
 
-def find_ratio(places: Places, audio: AudioSpec, pace: RenderPace | None) -> Ratio:
-    """The ratio of a built version of the corpus, else of a few samples, else an assumed one.
-
-    What a built version tells leaves out stems.
-    """
-    built = None if audio.stems else _measure_built_ratio(places, audio.format)
-    if built is not None:
-        return built
-    if pace is not None:
-        known = f"measured on {pace.samples} samples of this plan, +- {pace.margin:.0%}"
-        return Ratio(pace.audio_ratio, known, pace.margin)
-    return Ratio(ASSUMED_RATIO[audio.format] * (1 + audio.stems), "assumed")
-
-
-def _measure_built_ratio(places: Places, audio_format: AudioFormat) -> Ratio | None:
-    names = [places.version]
-    if places.versions.is_dir():
-        names += sorted(folder.name for folder in places.versions.iterdir() if folder.is_dir())
-    for name in dict.fromkeys(names):
-        folder = places.versions / name
-        if not ((folder / CORPUS_FILE).is_file() and (folder / SAMPLES_FILE).is_file()):
-            continue
-        frames = size = 0
-        for batch in read_batches(folder / SAMPLES_FILE, ["member", "frames", "size"]):
-            if not batch["member"][0].as_py().endswith(f".{audio_format.value}"):
-                break
-            frames += pc.sum(batch["frames"]).as_py()
-            size += pc.sum(batch["size"]).as_py()
-        if frames:
-            return Ratio(size / (frames * PCM_BYTES), f"measured on the built version {name}")
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class PendingShards:
     """What of a plan is still to be made.
@@ -247,19 +194,20 @@ class PendingShards:
 
 def find_pending(places: Places, shards: Sequence[ShardPlan]) -> PendingShards:
     """What a build would render: shards that neither this version nor another one holds."""
-    others = sorted(folder.name for folder in places.versions.iterdir() if folder.is_dir())
-    versions = [places.locate_sibling(name) for name in dict.fromkeys([places.version, *others])]
+    alike = find_alike(places, shards)
     frames: Counter[str] = Counter()
     for batch in read_batches(places.manifests / PLAN_FILE, ["shard", "frames"]):
         sums = pa.Table.from_batches([batch]).group_by("shard").aggregate([("frames", "sum")])
         frames.update(dict(zip(*(column.to_pylist() for column in sums.columns), strict=True)))
     left, there = [], 0
     for shard in shards:
-        holder = next((each for each in versions if is_done(each, shard)), None)
+        versions = places, *alike.get(shard.shard, ())
+        holder = next((version for version in versions if is_done(version, shard)), None)
         if holder is None:
             left.append(shard)
         else:
-            there += holder.shard_path(shard.split, shard.shard).stat().st_size
+            path = holder.shard_path(shard.split, shard.shard)
+            there += places.store.find_size(path) or 0
     return PendingShards(tuple(left), sum(frames[shard.shard] for shard in left), there)
 
 
@@ -286,18 +234,12 @@ def estimate_disk(
         plan = (places.manifests / PLAN_FILE).stat().st_size
         manifests = plan + left.samples * _MANIFEST_BYTES_A_SAMPLE
         manifests += len(left.shards) * _MANIFEST_BYTES_A_SHARD
+    bank = read_columns(index, [INDEX_SCHEMA.field("frames").name]) if index.is_file() else None
     return DiskEstimate(
         shards=round(shards),
         manifests=manifests,
-        bank=_measure_bank(index),
+        bank=0 if bank is None else (pc.sum(bank["frames"]).as_py() or 0) * PCM_BYTES,
         there=left.there,
         free=free_bytes(places.out),
         ratio=ratio,
     )
-
-
-def _measure_bank(index: Path) -> int:
-    if not index.is_file():
-        return 0
-    frames = pq.read_table(index, columns=[INDEX_SCHEMA.field("frames").name])
-    return int(pc.sum(frames["frames"]).as_py() or 0) * PCM_BYTES

@@ -6,15 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from math import ceil
-from typing import TypeAlias
 
 from pipelines.checks.preflight.splits import PlannedSplit
 from pipelines.checks.preflight.training import LoaderKind, Training
 from synth.base.atomic import format_count
 from synth.base.errors import PlanError
-
-Change: TypeAlias = tuple[str, Training]
-"""What a user can change, in words, and the run that it makes."""
 
 _MOST_SHARDS_A_WORKER = 8
 _MOST_SHARD = 100_000
@@ -33,7 +29,6 @@ def find_faults(splits: Sequence[PlannedSplit], training: Training) -> list[str]
     judges = {
         LoaderKind.TRAINER: _judge_trainer,
         LoaderKind.BOUNDED: _judge_bounded,
-        LoaderKind.PLAIN: _judge_plain,
     }
     found = [
         finding
@@ -84,42 +79,38 @@ def _judge_bounded(split: PlannedSplit, training: Training) -> Iterator[str]:
         )
 
 
-def _judge_plain(split: PlannedSplit, training: Training) -> Iterator[str]:
-    starved = list(_judge_bounded(split, training))
-    yield from starved
-    steps = split.deal(training).steps_of_ranks
-    if not starved and steps.min() < steps.max():
-        yield (
-            f"split {split.name}: ranks would take {steps.min()} to {steps.max()} steps, and those "
-            "with more would hang"
-        )
-
-
 def describe_fixes(splits: Sequence[PlannedSplit], training: Training) -> str:
     """Changes of which each by itself makes the plan fit, as the user writes them."""
-    found: list[str] = []
     samples = find_best_shards(splits, training)
-    if samples is not None:
-        repacked = [split.repack(samples) for split in splits]
-        found.append(
-            f"shards: {{samples: {samples}}} in the spec" + _format_loss(repacked, training)
-        )
-    kinds = [
-        list(_try_fewer_workers(training)),
-        list(_try_other_batches(splits, training)),
-        list(_try_other_loaders(training)),
-    ]
-    for changes in kinds:
-        words = (
-            each + _format_loss(splits, changed) for each, changed in _keep_fitting(splits, changes)
-        )
-        found += islice(words, 1)
-    if samples is None:
-        found += islice(_try_other_shards(splits, [*kinds[1], *kinds[2]]), 1)
-    if not found:
-        found += islice((words for words, _ in _keep_fitting(splits, _try_fewer_gpus(training))), 1)
+    found = [] if samples is None else [f"shards: {{samples: {samples}}} in the spec"]
+    for changes in _list_changes(splits, training):
+        found += islice((words for words, each in changes if not find_faults(splits, each)), 1)
     fewest = min(split.samples for split in splits)
     return "; or ".join(found) or f"a larger corpus, or fewer GPUs with --batch {fewest} or less"
+
+
+def _list_changes(
+    splits: Sequence[PlannedSplit], training: Training
+) -> Iterator[Iterable[tuple[str, Training]]]:
+    """What a user can change, in words, and the run that it makes: some of each kind."""
+    workers = range(training.workers - 1, 0, -1)
+    yield ((f"--workers {count}", replace(training, workers=count)) for count in workers)
+    least = min(split.deal(training).poorest[1] for split in splits)
+    fewest = min(split.samples for split in splits) // training.gpus
+    largest = max(max(split.groups) for split in splits)
+    batches = dict.fromkeys(
+        count * training.gpus for count in (min(least, fewest), fewest, largest) if count
+    )
+    yield (
+        (f"--batch {batch}", replace(training, batch=batch))
+        for batch in batches
+        if batch != training.batch
+    )
+    if training.keep_groups and LoaderKind.TRAINER in training.loaders:
+        yield [("--no-keep-groups (keep_groups: false)", replace(training, keep_groups=False))]
+    if training.deals:
+        words = "`segue train`, which deals no shards (--loader trainer)"
+        yield [(words, replace(training, loaders=(LoaderKind.TRAINER,)))]
 
 
 def find_best_shards(splits: Sequence[PlannedSplit], training: Training) -> int | None:
@@ -128,7 +119,7 @@ def find_best_shards(splits: Sequence[PlannedSplit], training: Training) -> int 
     Those that give every loader worker the same number of shards are tried; of equals the largest
     is taken. None where none fits.
     """
-    if set(training.loaders) == {LoaderKind.TRAINER}:
+    if not training.deals:
         return None
     best: tuple[float, int] | None = None
     sizes = {
@@ -141,10 +132,8 @@ def find_best_shards(splits: Sequence[PlannedSplit], training: Training) -> int 
         repacked = [split.repack(samples) for split in splits]
         if find_faults(repacked, training):
             continue
-        score = (
-            round(max(compute_unseen_percent(split, training) for split in repacked), 1),
-            -samples,
-        )
+        unseen = max(compute_unseen_percent(split, training) for split in repacked)
+        score = round(unseen, 1), -samples
         best = score if best is None else min(best, score)
     return None if best is None else -best[1]
 
@@ -152,61 +141,3 @@ def find_best_shards(splits: Sequence[PlannedSplit], training: Training) -> int 
 def compute_unseen_percent(split: PlannedSplit, training: Training) -> float:
     """Percent of a split that an epoch over its dealt shards leaves out."""
     return 100 * split.deal(training).unseen / split.samples
-
-
-def _format_loss(splits: Sequence[PlannedSplit], training: Training) -> str:
-    """What dealt shards leave out, in brackets."""
-    if set(training.loaders) == {LoaderKind.TRAINER}:
-        return ""
-    most = max(compute_unseen_percent(split, training) for split in splits)
-    return f" ({most:.1f} % of it unseen in an epoch)"
-
-
-def _try_fewer_workers(training: Training) -> Iterator[Change]:
-    for workers in range(training.workers - 1, 0, -1):
-        yield f"--workers {workers}", replace(training, workers=workers)
-
-
-def _try_other_batches(splits: Sequence[PlannedSplit], training: Training) -> Iterator[Change]:
-    gpus = training.gpus
-    least = min(split.deal(training).poorest[1] for split in splits)
-    fewest = min(split.samples for split in splits) // gpus
-    largest = max(max(split.groups) for split in splits)
-    for each in dict.fromkeys((min(least, fewest), fewest, largest)):
-        if each and each != training.rank_batch:
-            yield f"--batch {each * gpus}", replace(training, batch=each * gpus)
-
-
-def _try_other_loaders(training: Training) -> Iterator[Change]:
-    if training.keep_groups and LoaderKind.TRAINER in training.loaders:
-        words = "--no-keep-groups (keep_groups: false)"
-        yield words, replace(training, keep_groups=False)
-    if LoaderKind.PLAIN in training.loaders:
-        loaders = dict.fromkeys(
-            LoaderKind.BOUNDED if each is LoaderKind.PLAIN else each for each in training.loaders
-        )
-        words = "an epoch of fixed length (--loader bounded)"
-        yield words, replace(training, loaders=tuple(loaders))
-    if set(training.loaders) != {LoaderKind.TRAINER}:
-        words = "`segue train`, which deals no shards (--loader trainer)"
-        yield words, replace(training, loaders=(LoaderKind.TRAINER,))
-
-
-def _try_fewer_gpus(training: Training) -> Iterator[Change]:
-    for gpus in range(training.gpus - 1, 0, -1):
-        if training.batch % gpus == 0:
-            yield f"--gpus {gpus}", replace(training, gpus=gpus)
-
-
-def _keep_fitting(splits: Sequence[PlannedSplit], changes: Iterable[Change]) -> Iterator[Change]:
-    return ((words, changed) for words, changed in changes if not find_faults(splits, changed))
-
-
-def _try_other_shards(splits: Sequence[PlannedSplit], changes: Iterable[Change]) -> Iterator[str]:
-    """Changes that make it fit together with another `shards.samples`."""
-    for words, changed in changes:
-        samples = find_best_shards(splits, changed)
-        if samples is not None:
-            repacked = [split.repack(samples) for split in splits]
-            loss = _format_loss(repacked, changed)
-            yield f"{words} with shards: {{samples: {samples}}} in the spec{loss}"

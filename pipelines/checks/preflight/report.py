@@ -17,10 +17,10 @@ from pipelines.checks.preflight.disk import (
     DiskEstimate,
     PendingShards,
     RenderPace,
+    assume_ratio,
     draw_rows,
     estimate_disk,
     find_pending,
-    find_ratio,
     format_gigabytes,
     measure_pace,
 )
@@ -35,7 +35,7 @@ from pipelines.checks.preflight.splits import (
     read_splits,
     select_trained,
 )
-from pipelines.checks.preflight.training import LoaderKind, Training
+from pipelines.checks.preflight.training import MOST_LOST, LoaderKind, Training
 from pipelines.config.spec import Spec
 from pipelines.engines.engine import engine
 from pipelines.store.places import Places
@@ -90,7 +90,6 @@ class PreflightReport:
                 "samples_per_worker": _range_to_json(deal.samples),
                 "steps_per_rank": _range_to_json(deal.steps_of_ranks),
                 "steps": deal.steps,
-                "open_clip_steps": deal.rounded_up_steps,
                 "unseen": deal.unseen,
                 "unseen_percent": round(compute_unseen_percent(split, training), 2),
             },
@@ -120,17 +119,12 @@ class PreflightReport:
 
     def count_steps(self) -> dict[str, int]:
         """Steps of the whole run, the same on every rank, by loader."""
-        steps = {}
-        for loader in self.training.loaders:
-            name = "trainer" if loader is LoaderKind.TRAINER else "dealt"
-            epoch = sum(
-                split.share(self.training).steps
-                if loader is LoaderKind.TRAINER
-                else split.deal(self.training).steps
-                for split in self.trained
-            )
-            steps[name] = epoch * self.training.epochs
-        return steps
+        training, steps = self.training, {}
+        if LoaderKind.TRAINER in training.loaders:
+            steps["trainer"] = sum(split.share(training).steps for split in self.trained)
+        if training.deals:
+            steps["dealt"] = sum(split.deal(training).steps for split in self.trained)
+        return {loader: training.epochs * count for loader, count in steps.items()}
 
     def _cost_to_json(self) -> dict[str, Any]:
         rate, price = self.training.steps_per_s, self.training.price_per_gpu_hour
@@ -146,17 +140,13 @@ class PreflightReport:
             }
         return found
 
-    @property
-    def _deals(self) -> bool:
-        return set(self.training.loaders) != {LoaderKind.TRAINER}
-
     def list_notes(self) -> Iterator[str]:
         """What a user should know and no number says."""
         training = self.training
         for split in self.splits:
             if split in self.trained:
                 yield from self._list_split_notes(split)
-            elif self._deals and (
+            elif training.deals and (
                 found := find_faults([split], replace(training, loaders=(LoaderKind.BOUNDED,)))
             ):
                 yield f"{found[0]}, if dealt; read it on one rank or with fewer workers"
@@ -172,11 +162,11 @@ class PreflightReport:
 
     def _list_split_notes(self, split: PlannedSplit) -> Iterator[str]:
         training = self.training
-        if not self._deals:
+        if not training.deals:
             return
         deal, lost = split.deal(training), compute_unseen_percent(split, training)
         steps = deal.steps_of_ranks
-        if lost > training.most_lost:
+        if lost > MOST_LOST:
             best = find_best_shards(self.trained, training)
             hint = ""
             if best is not None:
@@ -190,8 +180,7 @@ class PreflightReport:
             yield (
                 f"split {split.name}: dealt shards alone would give ranks {steps.min()} to "
                 f"{steps.max()} steps; end the epoch at {deal.steps}, as by "
-                f"WebLoader(...).with_epoch({deal.steps}); open_clip and LAION-CLAP take "
-                f"{deal.rounded_up_steps} and repeat some samples"
+                f"WebLoader(...).with_epoch({deal.steps})"
             )
 
     def format_lines(self) -> Iterator[str]:
@@ -275,9 +264,9 @@ def run_preflight(
         refuse_unfit(trained, training)
         audio = spec.audio
         job = RenderJob(places, library.index, audio.mixdown, audio.format)
-        rows = draw_rows(places.manifests / PLAN_FILE, shards)
+        rows = draw_rows(places.manifests / PLAN_FILE)
         pace = None if isinstance(source, Unheard) else measure_pace(job, rows)
-        ratio = find_ratio(places, audio, pace)
+        ratio = pace.ratio if pace else assume_ratio(audio)
         left = find_pending(places, shards)
         licences = read_rights(places.manifests / CLIPS_FILE)
         disk = estimate_disk(places, left, ratio, rows, licences, library.index)

@@ -6,7 +6,6 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, chain, groupby
-from math import ceil
 from pathlib import Path
 from typing import Final
 
@@ -149,17 +148,6 @@ class Deal:
     def unseen(self) -> int:
         """Samples that an epoch of so many steps leaves out."""
         return sum(self.sizes) - self.steps * self.rank_batch * int(self.shards.shape[0])
-
-    @property
-    def rounded_up_steps(self) -> int:
-        """Steps of an epoch in open_clip and LAION-CLAP, equal on all ranks.
-
-        They give every worker the same number of batches, rounded up; one that has fewer starts
-        over, one that has more leaves some out.
-        """
-        ranks, workers = map(int, self.shards.shape)
-        batches = ceil(sum(self.sizes) / (self.rank_batch * ranks))
-        return ceil(batches / workers) * workers
 
     @property
     def poorest(self) -> tuple[int, int]:

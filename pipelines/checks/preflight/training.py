@@ -10,6 +10,7 @@ from typing import Final
 from synth.base.errors import SpecError
 
 MOST_LOST: Final = 10.0
+"""Percent of a split that an epoch may leave unseen before that is told."""
 
 
 class LoaderKind(StrEnum):
@@ -18,12 +19,10 @@ class LoaderKind(StrEnum):
     `trainer`: `segue train` shares each batch of the manifest; shards do not matter.
     `bounded`: shards are dealt to ranks and loader workers, and the epoch has a fixed number of
         steps, as in open_clip and LAION-CLAP, or by `WebLoader(...).with_epoch(steps)`.
-    `plain`: shards are dealt in their order, and each rank stops where its own shards end.
     """
 
     TRAINER = "trainer"
     BOUNDED = "bounded"
-    PLAIN = "plain"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,6 @@ class Training:
         loaders: Those that must be able to run.
         splits: Those that are trained on; none: `train`, or all where there is no `train`.
         keep_groups: Whether the trainer keeps minimal-pair groups together in a batch.
-        most_lost: Percent of a split that an epoch may leave unseen before that is told.
         steps_per_s: Steps in a second, as the user measured it.
     """
 
@@ -48,9 +46,13 @@ class Training:
     splits: tuple[str, ...] = ()
     keep_groups: bool = True
     epochs: int = 1
-    most_lost: float = MOST_LOST
     steps_per_s: float | None = None
     price_per_gpu_hour: float | None = None
+
+    @property
+    def deals(self) -> bool:
+        """Whether a loader that deals shards must be able to run."""
+        return LoaderKind.BOUNDED in self.loaders
 
     @property
     def readers(self) -> int:
@@ -69,7 +71,7 @@ class Training:
 
     def check(self) -> None:
         """Refuse what no plan can fix."""
-        for name in ("most_lost", "steps_per_s", "price_per_gpu_hour"):
+        for name in ("steps_per_s", "price_per_gpu_hour"):
             value = getattr(self, name)
             if value is not None and not isfinite(value):
                 option = f"--{name.replace('_', '-')}"

@@ -274,11 +274,6 @@ def print_audio(heard: AudioAudit) -> None:
     print_first([f"{each.sample}: {each.said}" for each in heard.findings])
     colour = "red" if heard.findings else "green"
     make_console().print(f"[{colour}]{format_count(len(heard.findings), 'finding')}[/]")
-    for level, count in heard.listeners.items():
-        say(
-            f"a listener who hears down to {level:g} dB below a sound's loudest 50 ms disputes "
-            f"{count / max(1, heard.sentences):.1%} of the captions"
-        )
 
 
 def print_export(found: ExportAudit, told: Shortcuts | None, is_blind: bool) -> None:

@@ -22,8 +22,6 @@ def inspect_command(
     corpus: CorpusArgument,
     samples: Annotated[int, typer.Option(min=0)] = 5,
     save: Path | None = None,
-    captions: Annotated[int, typer.Option(min=0)] = 0,
-    seed: Annotated[int, typer.Option(min=0)] = 0,
 ) -> CommandResult:
     """Show what was built or planned: counts, labels, licences and samples.
 
@@ -35,21 +33,10 @@ def inspect_command(
     Args:
         samples: Samples to show, drawn evenly.
         save: Folder for the audio of the samples shown.
-        captions: Print only this many captions, drawn at random.
-        seed: Seed of --captions.
     """
-    from pipelines.look.inspection import (
-        describe,
-        draw,
-        draw_captions,
-        rebuild,
-        summarise_row,
-    )
+    from pipelines.look.inspection import describe, draw, rebuild, summarise_row
     from synth.corpus.corpus import Corpus
 
-    if captions:
-        drawn = draw_captions(corpus, captions, seed)
-        return CommandResult({"captions": drawn}, lambda: say("\n".join(drawn)))
     facts = describe(corpus)
     picked = draw(corpus, samples)
     paths = [str(rebuild(Corpus.open(corpus), row, save)) for row in picked] if save else []

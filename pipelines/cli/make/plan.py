@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pipelines.checks.preflight.training import MOST_LOST, LoaderKind, Training
+from pipelines.checks.preflight.training import LoaderKind, Training
 from pipelines.cli.common.options import SpecArgument, StageOption, StoreOption
 from pipelines.cli.common.show import print_blocked, print_findings, print_next, say
 from pipelines.cli.common.source import print_index, resolve_destination
@@ -41,9 +41,6 @@ def plan_command(
     split: Annotated[list[str] | None, typer.Option(rich_help_panel=_TRAINING)] = None,
     keep_groups: Annotated[bool, typer.Option(rich_help_panel=_TRAINING)] = True,
     epochs: Annotated[int, typer.Option(min=1, rich_help_panel=_TRAINING)] = 1,
-    most_lost: Annotated[
-        float, typer.Option(min=0, max=100, rich_help_panel=_TRAINING)
-    ] = MOST_LOST,
     steps_per_s: Annotated[float | None, typer.Option(min=1e-6, rich_help_panel=_TRAINING)] = None,
     price_per_gpu_hour: Annotated[
         float | None, typer.Option(min=0, rich_help_panel=_TRAINING)
@@ -69,12 +66,10 @@ def plan_command(
         gpus: Number of GPUs, one rank each.
         batch: Samples per step, over all GPUs.
         loader: Loaders that the plan must work with; by default trainer and bounded. trainer: segue
-            train. bounded: whole shards, epochs of fixed length (open_clip, LAION-CLAP). plain:
-            whole shards, each rank until it runs out.
+            train. bounded: whole shards, epochs of fixed length (open_clip, LAION-CLAP).
         split: Splits to train on; by default train.
         keep_groups: Whether segue train keeps groups whole.
         epochs: Epochs of the run.
-        most_lost: Warn if an epoch leaves more than this percentage of a split unseen.
         steps_per_s: Training steps per second of your model.
         price_per_gpu_hour: Price, in any currency.
     """
@@ -97,7 +92,6 @@ def plan_command(
             splits=tuple(split or ()),
             keep_groups=keep_groups,
             epochs=epochs,
-            most_lost=most_lost,
             steps_per_s=steps_per_s,
             price_per_gpu_hour=price_per_gpu_hour,
         )

@@ -21,7 +21,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.templating import Jinja2Templates
 
-from pipelines.look.browse.drawing import SampleAudio, guess_media_type, parse_range
+from pipelines.look.browse.drawing import SampleAudio, parse_range
 from pipelines.look.browse.guard import (
     BusyError,
     Guard,
@@ -67,7 +67,6 @@ class BrowsedCorpus:
     """A corpus, or a plan that is not rendered, open for browsing.
 
     Args:
-        place: As the user named it.
         sounds: Its audio; None for a plan.
     """
 
@@ -105,11 +104,15 @@ class Pages:
 
     async def show_index(self, request: Request) -> Response:
         """The whole page: filters, one page of results, one sample."""
-        return await self._answer(request, "index.html", _parse_selected(request))
+        return await self._answer(
+            request, "index.html", _parse_name(request.query_params.get("sample", ""))
+        )
 
     async def show_results(self, request: Request) -> Response:
         """One page of results, to be put into the whole page."""
-        return await self._answer(request, "_results.html", _parse_selected(request))
+        return await self._answer(
+            request, "_results.html", _parse_name(request.query_params.get("sample", ""))
+        )
 
     async def show_sample(self, request: Request) -> Response:
         """One sample, to be put into the whole page."""
@@ -128,7 +131,7 @@ class Pages:
         headers = {"ETag": tag, "Accept-Ranges": "bytes"}
         if request.headers.get("if-none-match") == tag:
             return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
-        data, kind = self._library.sounds.read(row), guess_media_type(row["member"])
+        data, kind = self._library.sounds.read(row), f"audio/{row['member'].rpartition('.')[2]}"
         is_same = request.headers.get("if-range", tag) == tag
         part = parse_range(len(data), request.headers.get("range", "")) if is_same else None
         if part is None:
@@ -241,15 +244,9 @@ def create_app(library: BrowsedCorpus, hosts: Hosts) -> Starlette:
     )
 
 
-def _parse_selected(request: Request) -> str:
-    """The id of the sample that the page shows; "" where none is asked for."""
-    text = request.query_params.get("sample", "")
-    return _parse_name(text) if text else ""
-
-
 def _parse_name(text: str) -> str:
-    """The id of a sample; what cannot be one is refused before anything of it is kept."""
-    if not is_key(text):
+    """The id of a sample, "" for none; what cannot be one is refused before it is kept."""
+    if text and not is_key(text):
         raise _make_unknown_error(text)
     return text
 

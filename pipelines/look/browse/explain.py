@@ -30,12 +30,7 @@ _TIMES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Explainer:
-    """Tells why claims are false on a timeline.
-
-    Args:
-        heard: The timeline, tags included.
-        tolerance: What counts as a transition, and what can be heard.
-    """
+    """Tells why claims are false on a timeline, which has the tags of its clips."""
 
     heard: Timeline
     tolerance: Tolerance

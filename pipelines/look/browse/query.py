@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import tempfile
 import threading
 from collections import Counter
@@ -16,14 +17,14 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
+from pipelines.checks.audit import read_audible
 from pipelines.look.browse.guard import SEARCH_S, limit_time
 from pipelines.look.console.database import connect
-from pipelines.store.row_file import escape_glob
 from synth.base.atomic import file_state
 from synth.base.errors import SegueError
 from synth.corpus.corpus import CLIPS_FILE
 from synth.corpus.licence import effective_licence, parse_licence
-from synth.corpus.schema import AUDIBLE, CLIPS, PLAN
+from synth.corpus.schema import CLIPS, PLAN
 from synth.corpus.validation import check_columns, explain_damage, make_damage_error
 
 # What a reader asks to see, and the condition that it puts to the rows.
@@ -199,20 +200,19 @@ class Manifest:
         self._files = path, path.with_name(CLIPS_FILE)
         with explain_damage(path):
             self._states = [file_state(file) for file in self._files]
-        metadata = check_columns(path, PLAN)
-        check_columns(path.with_name(CLIPS_FILE), CLIPS)
-        self.rows = metadata.num_rows
+        self.rows = check_columns(path, PLAN).num_rows
         """How many samples there are."""
-        audible = (metadata.metadata or {}).get(AUDIBLE.encode())
-        self.audible = None if audible is None else int(audible)
-        """Shortest overlap that can be heard, in frames; None in manifests of older versions."""
+        check_columns(path.with_name(CLIPS_FILE), CLIPS)
+        self.audible = read_audible(path)
+        """Shortest overlap that can be heard, in frames."""
         self._spill = tempfile.TemporaryDirectory(prefix="segue-browse-")
         self._database = connect(self._spill.name, memory="1GB")
         # Else every question reads the places of all columns of all row groups anew.
         self._database.load_extension("parquet")
         self._database.execute("SET GLOBAL parquet_metadata_cache = true")
         for name, file in (("samples", path), ("clips", path.with_name(CLIPS_FILE))):
-            rows = self._database.read_parquet(escape_glob(file), file_row_number=True)
+            name_of_file = glob.escape(str(file.resolve()))  # DuckDB takes patterns
+            rows = self._database.read_parquet(name_of_file, file_row_number=True)
             rows.create_view(name)
         self._lock = threading.Lock()
         self._found = lru_cache(max(_FILTERS_KEPT, min(256, _PLACES_KEPT // self.rows)))(self._find)

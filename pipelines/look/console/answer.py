@@ -6,7 +6,7 @@ import base64
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime, time
@@ -22,12 +22,13 @@ import pyarrow.parquet as pq
 from pyarrow import types
 
 from pipelines.builder.documents import CROISSANT_FILE
-from pipelines.look.console.tables import TableDescription
 from synth.base.atomic import replacing
 from synth.base.errors import SpecError, shorten
 from synth.corpus.corpus import CORPUS_FILE, PLAN_FILE
 
 SUFFIXES: Final = (".parquet", ".csv")
+_TEXTS: Final = (types.is_nested, types.is_binary, types.is_large_binary, types.is_interval)
+"""Tell what is text in CSV."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,14 @@ class QueryAnswer:
             How many rows there are.
         """
         as_text = path.suffix == ".csv"
-        schema = _make_csv_schema(self.schema) if as_text else self.schema
+        schema = self.schema
+        if as_text:
+            schema = pa.schema(
+                field.with_type(pa.string())
+                if any(is_text(field.type) for is_text in _TEXTS)
+                else field
+                for field in schema
+            )
         total = 0
         try:
             with (
@@ -120,17 +128,6 @@ def make_unique(names: Iterable[str]) -> list[str]:
         numbered = (f"{name}_{number}" for number in count(1))
         found[name if name not in found else next(n for n in numbered if n not in found)] = None
     return list(found)
-
-
-def _make_csv_schema(schema: pa.Schema) -> pa.Schema:
-    return pa.schema(
-        [field.with_type(pa.string()) if _is_text_in_csv(field.type) else field for field in schema]
-    )
-
-
-def _is_text_in_csv(kind: pa.DataType) -> bool:
-    kinds = (types.is_nested, types.is_binary, types.is_large_binary, types.is_interval)
-    return any(is_one(kind) for is_one in kinds)
 
 
 def _cast(column: pa.Array, field: pa.Field) -> pa.Array:
@@ -211,15 +208,19 @@ def refuse_all_but_a_query(statements: Sequence[duckdb.Statement]) -> None:
 
 
 @contextmanager
-def explain_errors(tables: Iterable[TableDescription]) -> Iterator[None]:
-    """What DuckDB says of a query that fails in the block, as one clear error."""
+def explain_errors(tables: Collection[str]) -> Iterator[None]:
+    """What DuckDB says of a query that fails in the block, as one clear error.
+
+    Args:
+        tables: Names of the tables that there are.
+    """
     try:
         yield
     except (duckdb.Error, pa.ArrowException, OSError) as error:
         told = str(error)
         headline = _KIND.sub("", told).strip().partition("\n")[0]
         pointer = _POINTER.search(told)
-        fix = _fix(told, error, {table.name for table in tables})
+        fix = _fix(told, error, tables)
         # The error holds the connection, which must not live longer than its block.
         refused = SpecError(
             f"query: {headline}" + (f"\n{pointer.group()}" if pointer else ""), fix=fix
@@ -229,11 +230,11 @@ def explain_errors(tables: Iterable[TableDescription]) -> Iterator[None]:
     raise refused
 
 
-def _fix(told: str, error: Exception, names: set[str]) -> str:
+def _fix(told: str, error: Exception, tables: Collection[str]) -> str:
     if isinstance(error, duckdb.PermissionException):
         return f"a query can only read the tables of this corpus; {_HELP}"
     if found := _CANDIDATES.search(told):
         return f"did you mean {found.group(1)}? {_HELP}"
-    if (found := _MEANT.search(told)) and found.group(1) in names:
+    if (found := _MEANT.search(told)) and found.group(1) in tables:
         return f"did you mean {found.group(1)}? {_HELP}"
     return _HELP

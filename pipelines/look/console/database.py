@@ -7,13 +7,14 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import duckdb
 import pyarrow as pa
 import pyarrow.dataset as ds
+import yaml
 from duckdb.func import PythonUDFType
 
 from pipelines.builder.render import parse_receipt
@@ -25,7 +26,6 @@ from pipelines.look.console.answer import (
     make_value_error,
     refuse_all_but_a_query,
 )
-from pipelines.look.console.tables import TABLES, TableDescription
 from pipelines.store.places import find_manifest
 from synth.base.doors import read_regular
 from synth.base.errors import CorpusError
@@ -40,6 +40,30 @@ _QUOTED: Final = re.compile(r"\"[^\"]*\"|'[^']*'")
 _MISREAD: Final = re.compile(r"\b(UHUGEINT|BIT|BIGNUM|TIME WITH TIME ZONE)\b")
 """Types whose values Arrow does not tell as they are."""
 _CHECKED: Final = {SAMPLES_FILE: SAMPLES, PLAN_FILE: PLAN, CLIPS_FILE: CLIPS}
+
+
+@dataclass(frozen=True, slots=True)
+class TableDescription:
+    """A table, as `tables.yaml` describes it.
+
+    Args:
+        columns: What each column means, in their order.
+        file: The manifest that it is, or "".
+        query: What it is a view of, or "".
+    """
+
+    name: str
+    about: str
+    columns: Mapping[str, str]
+    file: str = ""
+    query: str = ""
+
+
+@cache
+def describe_tables() -> tuple[TableDescription, ...]:
+    """All tables; views come after what they are views of."""
+    text = Path(__file__).with_name("tables.yaml").read_text(encoding="utf-8")
+    return tuple(TableDescription(**table) for table in yaml.safe_load(text))
 
 
 @dataclass(frozen=True)
@@ -61,7 +85,9 @@ class Database:
         manifest = find_manifest(path)
         folder = manifest.parent
         planned = manifest.name == PLAN_FILE
-        tables = tuple(table for table in TABLES if not (planned and table.file == SAMPLES_FILE))
+        tables = tuple(
+            table for table in describe_tables() if not (planned and table.file == SAMPLES_FILE)
+        )
         files = {table.name: folder / table.file for table in tables if table.file}
         for file in files.values():
             check_columns(file, _CHECKED.get(file.name, pa.schema([])))
@@ -82,7 +108,7 @@ class Database:
     @contextmanager
     def ask(self, query: str) -> Iterator[QueryAnswer]:
         """The answer to one SELECT, which is found while it is read."""
-        with explain_errors(self.tables):
+        with explain_errors(self._names):
             refuse_all_but_a_query(self.connection.extract_statements(query))
             relation = self.connection.sql(query)
             columns = _list_columns(relation)
@@ -97,7 +123,16 @@ class Database:
             ]
         )
         with closing(reader):
-            yield QueryAnswer(columns, schema, _explain_batches(reader, self.tables))
+            yield QueryAnswer(columns, schema, self._explain_batches(reader))
+
+    def _explain_batches(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+        """The batches; what goes wrong on the way is told as what goes wrong before."""
+        with explain_errors(self._names):
+            yield from reader
+
+    @property
+    def _names(self) -> set[str]:
+        return {table.name for table in self.tables}
 
 
 def _open(file: Path) -> ds.Dataset:
@@ -109,14 +144,6 @@ def _open(file: Path) -> ds.Dataset:
     return dataset.replace_schema(pa.schema([*dataset.schema, *missing]))
 
 
-def _explain_batches(
-    reader: pa.RecordBatchReader, tables: tuple[TableDescription, ...]
-) -> Iterator[pa.RecordBatch]:
-    """The batches; what goes wrong on the way is told as what goes wrong before."""
-    with explain_errors(tables):
-        yield from reader
-
-
 def _list_columns(relation: duckdb.DuckDBPyRelation) -> tuple[Column, ...]:
     names = make_unique(relation.columns)
     return tuple(Column(*pair) for pair in zip(names, map(str, relation.types), strict=True))
@@ -125,16 +152,8 @@ def _list_columns(relation: duckdb.DuckDBPyRelation) -> tuple[Column, ...]:
 # A DuckDB that sees what it is given, and nothing else of this machine.
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
-    """A function of one text column, for queries to use.
-
-    Args:
-        evaluate: Gives a column of as many values.
-    """
-
-    evaluate: Callable[[pa.Array], pa.Array]
-    result: str
+Function: TypeAlias = tuple[Callable[[pa.Array], pa.Array], str]
+"""A function of one text column, which gives one of as many values, and their DuckDB type."""
 
 
 def connect(spill: str, memory: str) -> duckdb.DuckDBPyConnection:
@@ -169,9 +188,9 @@ def open_sealed(
     ):
         for name, table in tables.items():
             connection.register(name, table)
-        for name, function in (functions or {}).items():
+        for name, (evaluate, result) in (functions or {}).items():
             connection.create_function(
-                name, function.evaluate, ["VARCHAR"], function.result, type=PythonUDFType.ARROW
+                name, evaluate, ["VARCHAR"], result, type=PythonUDFType.ARROW
             )
         for name, query in (views or {}).items():
             connection.execute(f"CREATE VIEW {name} AS {query}")
@@ -217,9 +236,7 @@ def _make_function(
     """What a text stands for: a list of structures of these fields."""
     structs = pa.list_(pa.struct([(name, _ARROW[kind]) for name, kind in fields.items()]))
     listed = ", ".join(f'"{name}" {kind}' for name, kind in fields.items())
-    return Function(
-        lambda texts: pa.array(map(read, texts.to_pylist()), structs), f"STRUCT({listed})[]"
-    )
+    return lambda texts: pa.array(map(read, texts.to_pylist()), structs), f"STRUCT({listed})[]"
 
 
 def _read_scene(scene: str) -> list[dict[str, Any]]:

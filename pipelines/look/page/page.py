@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
@@ -188,12 +189,7 @@ def histogram(title: str, unit: str, values: NDArray[np.float64]) -> Histogram:
 
     Args:
         values: Finite, one at least.
-
-    Raises:
-        ValueError: If there are none.
     """
-    if not len(values):
-        raise ValueError(f"{title}: nothing to count")
     width, height = _HISTOGRAM
     low, high = float(values.min()), float(values.max())
     told = len(values), low, float(np.median(values)), high
@@ -266,8 +262,6 @@ def plot(
     Args:
         curves: By name, each with one point at least.
         last: Last step of the axis, above 0.
-        rule: Name and value of a level to compare with.
-        borders: Steps where one stage gives way to the next.
     """
     width, height = _PLOT
     values = [value for points in curves.values() for _, value in points]
@@ -300,12 +294,9 @@ def _thin_points(points: Points, across: Axis, up: Axis) -> list[tuple[float, fl
     placed = [(across.place(step), up.place(value)) for step, value in points]
     if len(placed) <= _BY_COLUMN * (across.end - across.start):
         return placed
-    columns: dict[int, list[int]] = {}
-    for at, (x, _) in enumerate(placed):
-        columns.setdefault(int(_BY_COLUMN * x), []).append(at)
     kept: set[int] = set()
-    for found in columns.values():
-        lowest = min(found, key=lambda at: placed[at][1])
-        highest = max(found, key=lambda at: placed[at][1])
-        kept.update((found[0], lowest, highest, found[-1]))
+    for _, column in groupby(range(len(placed)), lambda at: int(_BY_COLUMN * placed[at][0])):
+        numbers = list(column)
+        lowest, highest = (edge(numbers, key=lambda at: placed[at][1]) for edge in (min, max))
+        kept.update((numbers[0], lowest, highest, numbers[-1]))
     return [placed[at] for at in sorted(kept)]

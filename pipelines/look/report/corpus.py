@@ -20,7 +20,7 @@ import soxr
 from pipelines.builder.coverage import Lacking
 from pipelines.builder.documents import licence_facts, used_clips
 from pipelines.builder.finalise import SPEC_FILE
-from pipelines.checks.audit import audit
+from pipelines.checks.audit import audit, read_audible, read_tags
 from pipelines.look.browse.drawing import Drawing, SampleAudio
 from pipelines.look.browse.drawing import draw as drawing_of
 from pipelines.look.browse.explain import Explainer
@@ -39,12 +39,11 @@ from synth.corpus.corpus import (
     SAMPLES_FILE,
     Corpus,
 )
-from synth.corpus.facts import read_facts
+from synth.corpus.facts import Facts, read_facts
 from synth.corpus.licence import effective_licence, parse_licence
-from synth.corpus.schema import AUDIBLE, CLIPS, PLAN, QUARANTINE, SAMPLES, read_timeline
+from synth.corpus.schema import CLIPS, PLAN, QUARANTINE, SAMPLES, read_timeline
 from synth.corpus.shards import decode_audio
 from synth.corpus.validation import check_columns, make_damage_error
-from synth.labels.lexicon import heard_tags
 from synth.scene.claim import claim_from_text
 from synth.scene.scene import from_text
 from synth.truth.change import annotate
@@ -53,30 +52,13 @@ from synth.truth.relations import Tolerance
 # Under which licences a corpus's clips and samples are, and how many clips ask to be credited.
 
 
-@dataclass(frozen=True, slots=True)
-class CorpusRights:
-    """The licences of a corpus.
+def rights(clips: Sequence[Mapping[str, Any]], used: Sequence[Sequence[str]]) -> dict[str, Any]:
+    """The licences of the clips that samples use, and of what is mixed of them.
 
-    Args:
-        whole: Id of the one licence that a work of all clips could be under.
-        reason: Why there is none; else "".
-        mixes: Samples by the licence of their mix.
-    """
-
-    whole: str
-    reason: str
-    mixes: Mapping[str, Mapping[str, float]]
-    clips: int
-    recordings: int
-    credited: int
-    creditors: int
-
-
-def rights(clips: Sequence[Mapping[str, Any]], used: Sequence[Sequence[str]]) -> CorpusRights:
-    """The licences of the clips that are heard, and of what is mixed of them.
-
-    Args:
-        clips: Rows of `schema.CLIPS`: those that samples use.
+    Returns:
+        `whole`: id of the one licence that a work of all clips could be under; `reason`: why there
+        is none, else ""; `mixes`: samples by the licence of their mix; and how many of the clips
+        and recordings ask to be credited.
     """
     facts = licence_facts(clips)
     licences = {clip["id"]: clip["licence"] for clip in clips}
@@ -85,15 +67,15 @@ def rights(clips: Sequence[Mapping[str, Any]], used: Sequence[Sequence[str]]) ->
     for found, count in parts.items():
         mixes[effective_licence(parse_licence(each) for each in found).id] += count
     attributions = [clip["attribution"] for clip in clips if clip["attribution"]]
-    return CorpusRights(
-        whole=facts["licence"],
-        reason=facts["licence_reason"],
-        mixes=count_shares(mixes),
-        clips=len(clips),
-        recordings=len({clip["recording"] for clip in clips}),
-        credited=len(attributions),
-        creditors=len(set(attributions)),
-    )
+    return {
+        "whole": facts["licence"],
+        "reason": facts["licence_reason"],
+        "mixes": count_shares(mixes),
+        "clips": len(clips),
+        "recordings": len({clip["recording"] for clip in clips}),
+        "credited": len(attributions),
+        "creditors": len(set(attributions)),
+    }
 
 
 PACKAGES: Final = {"report": "pipelines.look.report", "browse": "pipelines.look.browse"}
@@ -106,23 +88,9 @@ _CLIPS: Final = (
     "onset",
     "offset",
     "loudness_lufs",
-    "tags",
 )
 _MEASURED: Final = ("frames", "sample_rate", "clips")
 _RENDERED: Final = ("gain_db", "peak_db")
-
-
-_UNTOLD: Final[dict[str, Any]] = {
-    "algorithms": {},
-    "audio_format": "unknown format",
-    "citation": "",
-    "excerpts": 0,
-    "excerpts_of_captioned_clips": 0,
-    "format_version": "unknown",
-    "generators": {},
-    "libraries": [],
-}
-"""What is shown of a corpus that does not say; its `corpus.json` need not."""
 
 
 def corpus_page(path: Path, samples: int = SHOWN, observer: Observer | None = None) -> Page:
@@ -151,7 +119,7 @@ def _page(manifest: Path, samples: int, observer: Observer) -> Page:
     rows = pq.read_table(manifest, columns=columns)
     catalogue = pq.read_table(manifest.with_name(CLIPS_FILE), columns=list(_CLIPS))
     clips = used_clips(catalogue.to_pylist(), manifest)
-    tags = {clip["id"]: [tag.name for tag in heard_tags(clip["tags"])] for clip in clips}
+    tags = read_tags(manifest.with_name(CLIPS_FILE))
     shown = examples(manifest, tags, samples, observer)
     facts = {
         "corpus": described["corpus"],
@@ -161,18 +129,18 @@ def _page(manifest: Path, samples: int, observer: Observer) -> Page:
         "heard": sum(bool(each.sound) for each in shown),
         "violations": len(judged.violations),
     }
-    path = manifest.with_name(CORPUS_FILE)
+    path, spec = manifest.with_name(CORPUS_FILE), own_file(manifest.parent, SPEC_FILE)
     html = render_page(
         "report/corpus.html",
         PACKAGES,
         described=described,
         lacking=[Lacking(**each).line for each in described["labels"]["lacking"]],
-        built=_UNTOLD | read_facts(path) if path.is_file() else None,
+        built=Facts.model_validate(read_facts(path)).model_dump() if path.is_file() else None,
         audit=judged,
         histograms=tuple(_histograms(rows, clips)),
         rights=rights(clips, rows.column("clips").to_pylist()),
         examples=shown,
-        spec=_spec(manifest),
+        spec=read_regular(spec).decode(errors="replace") if spec.is_file() else "",
     )
     return Page(f"{described['corpus']}-{described['version']}-corpus", html, facts)
 
@@ -190,12 +158,6 @@ def _histograms(rows: pa.Table, clips: Sequence[Mapping[str, Any]]) -> Iterator[
         yield histogram("Peak of the samples", "dBFS", peak)
         gain = np.asarray(rows.column("gain_db"))
         yield histogram("Gain of the samples", "dB", gain)
-
-
-def _spec(manifest: Path) -> str:
-    """The spec as the build kept it; "" for a plan."""
-    path = own_file(manifest.parent, SPEC_FILE)
-    return read_regular(path).decode(errors="replace") if path.is_file() else ""
 
 
 # Sounds within a page: MP3 in a `data:` URI, which every browser plays.
@@ -307,13 +269,7 @@ class ReportedSample:
 def examples(
     manifest: Path, tags: Mapping[str, Sequence[str]], count: int, observer: Observer
 ) -> tuple[ReportedSample, ...]:
-    """`count` samples of a manifest, drawn evenly.
-
-    Args:
-        manifest: `samples.parquet` or `plan.parquet`, as `find_manifest` gives it.
-        tags: Names of the tags of each clip that has any.
-        count: How many; fewer where the manifest holds fewer.
-    """
+    """`count` samples of a manifest, or all that it has, drawn evenly."""
     rendered = manifest.name == SAMPLES_FILE
     listening = Listening(Corpus.open(manifest.parent) if rendered else None)
     audible = read_audible(manifest)
@@ -324,19 +280,10 @@ def examples(
     )
 
 
-def read_audible(manifest: Path) -> int:
-    """Shortest overlap that can be heard, in frames, by what a manifest says."""
-    return int(pq.read_schema(manifest).metadata[AUDIBLE.encode()])
-
-
 def report_sample(
     row: Mapping[str, Any], tags: Mapping[str, Sequence[str]], audible: int
 ) -> ReportedSample:
-    """A sample drawn and explained, without its sound.
-
-    Args:
-        tags: Names of the tags of each clip that has any.
-    """
+    """A sample drawn and explained, without its sound; by clip the names of tags."""
     scene = from_text(row["scene"])
     judge = Explainer(
         annotate(read_timeline(row), tags), Tolerance(audible=audible), row["sample_rate"]

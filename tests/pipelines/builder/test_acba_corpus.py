@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
+import pyarrow.parquet as pq
 import pytest
-import soundfile
 
 from pipelines.builder.build import build
 from pipelines.checks.audit import audit
 from pipelines.config.spec import Spec
 from synth.corpus.corpus import Corpus
+from tests.kit.libraries import RATE, sound, write_csv
 
-RATE = 16_000
 CAPTIONS = [
     ("-a1", "0", "train", "A small dog barks twice"),
     ("b2", "30", "train", "Rain falls on a tin roof"),
@@ -33,19 +31,17 @@ CAPTIONS = [
 @pytest.fixture(scope="module")
 def audiocaps(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("acba") / "audiocaps"
-    (root / "audio").mkdir(parents=True)
-    rng = np.random.default_rng(0)
+    columns = ("audiocap_id", "youtube_id", "start_time", "caption")
     for split in ("train", "test"):
-        with (root / f"{split}.csv").open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(["audiocap_id", "youtube_id", "start_time", "caption"])
-            for number, (video, start, owner, caption) in enumerate(CAPTIONS):
-                if owner == split:
-                    writer.writerow([number, video, start, caption])
-    for video, start, _, _ in CAPTIONS:
+        rows = [
+            (number, video, start, caption)
+            for number, (video, start, owner, caption) in enumerate(CAPTIONS)
+            if owner == split
+        ]
+        write_csv(root / f"{split}.csv", columns, rows)
+    for seed, (video, start, *_) in enumerate(CAPTIONS):
         if video != "i9":
-            sound = rng.standard_normal(4 * RATE) * 0.1
-            soundfile.write(root / "audio" / f"{video}_{start}.wav", sound, RATE)
+            sound(root / "audio" / f"{video}_{start}.wav", seed, frames=4 * RATE)
     return root
 
 
@@ -73,8 +69,6 @@ def make(audiocaps: Path) -> Callable[..., Corpus]:
 def test_captions_with_an_ordering_word_are_left_out_and_counted(
     make: Callable[..., Corpus],
 ) -> None:
-    import pyarrow.parquet as pq
-
     corpus = make()
     heard = {clip for row in corpus.samples().to_pylist() for clip in row["clips"]}
     refused = pq.read_table(corpus.folder / "quarantine.parquet").to_pylist()

@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import soundfile
+import yaml
 
-from pipelines.builder.build import Summary
-from pipelines.builder.coverage import Coverage, Lacking
+from pipelines.builder.build import Summary, plan_library
+from pipelines.builder.coverage import Coverage, Lacking, find_shares
 from pipelines.builder.findings import Findings
 from pipelines.cli.make.build import print_summary
 from pipelines.cli.make.plan import describe_plan
-from pipelines.config.spec import SplitName
+from pipelines.config.spec import Spec, SplitName, split_rules
 from pipelines.ingest.parts import count_refusals, format_refusals
+from pipelines.ingest.remedies import find_remedy
 from pipelines.store.places import Places
 from pipelines.store.store import Store
 from synth.base.command import CommandResult
+from synth.base.errors import SegueError
+from synth.base.progress import Silent
 from synth.sources.procedural.foley.source import Foley
+from synth.sources.selection import split_finder
+from tests.kit.cases import cases
 
 SHORT = "is too short: {} s of sound; a crossfade of 0.5 s needs 1 s"
 SPLITS: dict[SplitName, list[str]] = {"train": ["train", "extra"], "test": ["test"]}
@@ -174,3 +185,215 @@ def test_the_rarest_come_first_with_clips_and_recordings() -> None:
 def test_clips_outside_of_all_splits_count_for_nothing() -> None:
     rows = [*clips("dog", train=1), *clips("owl", **{"": 3})]
     assert Coverage.of(rows, set()).to_json()["rarest"].keys() == {"dog"}
+
+
+# With the setting set that is named, what was told is gone.
+
+
+RATE = 16_000
+TWO = {"dog": [1.0] * 4, "rain": [1.0] * 4}
+THREE = TWO | {"siren": [1.0] * 4}
+EXACT = {"audio": {"sample_rate": RATE, "length": "exact 1 s"}}
+Library = Mapping[str, Sequence[float]]
+
+
+def write_library(root: Path, library: Library, gain: float = 1.0, rate: int = RATE) -> None:
+    """Tones of these lengths, a folder a label; `gain` is of the last label."""
+    rng = np.random.default_rng(0)
+    for number, (label, lengths) in enumerate(library.items()):
+        (root / label).mkdir(parents=True)
+        loud = gain if number == len(library) - 1 else 1.0
+        for take, seconds in enumerate(lengths):
+            time = np.arange(round(seconds * rate)) / rate
+            tone = 0.3 * np.sin(2 * np.pi * (200 * (number + 1) + 7 * take) * time)
+            noisy = loud * (tone + 0.02 * rng.standard_normal(len(time)))
+            soundfile.write(root / label / f"{take}.wav", noisy, rate)
+
+
+def try_plan(values: dict[str, Any], out: Path) -> list[str]:
+    """What is told of clips and groups, or why no plan can be made and what would help."""
+    spec = Spec.model_validate(values)
+    try:
+        library, places, _ = plan_library(spec, out, 0, Silent())
+    except SegueError as error:
+        return [f"{error.message}: {error.fix}"]
+    found = Findings.read(places.manifests, spec.splits, library.quarantine, spec.seed)
+    return [*found.reasons, *found.notes]
+
+
+def apply_remedies(values: dict[str, Any], told: str) -> dict[str, Any]:
+    """The values with the settings that are told between backticks, up to the first "; or"."""
+    changed: dict[str, Any] = yaml.safe_load(yaml.safe_dump(values))
+    (recipe,) = changed["recipe"]
+    for path, value in re.findall(r"`([a-z_.]+): (.*?)`", told.partition("; or ")[0]):
+        *parents, key = path.split(".")
+        inner = changed
+        for parent in parents or (["recipe", recipe] if key == "crossfade_s" else ()):
+            inner = inner.setdefault(parent, {})
+        inner[key] = yaml.safe_load(value)
+    assert changed != values, told
+    return changed
+
+
+@cases(
+    ("library", "recipe", "more", "cause"),
+    [
+        (TWO | {"siren": [0.42, 0.5]}, {"triplets": {"crossfade_s": 0.5}}, {}, "is too short"),
+        ({"dog": [0.4], "rain": [0.3]}, {"triplets": {"crossfade_s": 0.5}}, {}, "none of 2 clips"),
+        (TWO, {"triplets": {"crossfade_s": 0.5}}, EXACT, "too short for a crossfade"),
+        (
+            TWO | {"siren": [0.15] * 3},
+            {"triplets": {}},
+            {"truth": {"min_overlap_s": 0.2}},
+            "cannot be made out",
+        ),
+        (TWO | {"siren": [0.099] * 3}, {"triplets": {}}, {}, "min_active_s is"),
+        (TWO | {"siren": [6.0] * 3}, {"triplets": {}}, {"clips": {"max_s": 5}}, "lasts"),
+        (TWO, {"triplets": {}}, {"clips": {"min_rate": 22_050}}, "is sampled at"),
+        (TWO, {"triplets": {}}, {"clips": {"max_rate": 8_000}}, "is sampled at"),
+        (TWO | {"siren": [1.0] * 3}, {"triplets": {}}, {"gain": 1e-4}, "is too quiet"),
+        (TWO | {"kazoo": [1.0] * 3}, {"counts": {}}, {}, "can be counted"),
+        ({"a kazoo": [1.0] * 3}, {"counts": {}}, {}, "can be counted"),
+        ({"dog": [2.5] * 3}, {"counts": {}}, {}, "holds no single sound"),
+        (
+            {"dog": [1.0] * 3},
+            {"counts": {}},
+            {"audio": {"sample_rate": RATE, "length": "exact 2 s"}},
+            "holds no single sound",
+        ),
+        ({"dog": [3.0] * 3, "rain": [0.8] * 3}, {"acba": {"pairs": 4}}, {}, "is too short"),
+        (
+            {"church bell": [3.0] * 3, "bicycle bell": [3.0] * 3},
+            {"acba": {"pairs": 4, "style": "paper"}},
+            {},
+            "no two clips found",
+        ),
+        (
+            {"dog": [1.0] * 4, "dog_bark": [1.0] * 4},
+            {"triplets": {}},
+            {},
+            "could describe the others' sounds",
+        ),
+        (THREE, {"triplets": {}}, {"splits": {"train": 0.9, "test": 0.1}}, "no clip of split test"),
+        (THREE, {"edits": {"pairs": 8}}, {"audio": EXACT["audio"] | {"length": "exact 5 s"}}, "re"),
+        (THREE, {"edits": {"pairs": 8}}, EXACT, "leave no room"),
+        (THREE, {"counts": {"times": [1, 5]}}, EXACT, "no room for a sound"),
+        (THREE, {"scenes": {"scenes": 4, "max_events": 12}}, EXACT, "cannot be made out"),
+        (THREE, {"attributes": {"pairs": 4}}, EXACT, "are too short for"),
+    ],
+)
+def test_the_setting_that_is_named_works(
+    library: Library,
+    recipe: dict[str, Any],
+    more: dict[str, Any],
+    cause: str,
+    tmp_path: Path,
+) -> None:
+    write_library(tmp_path / "sounds", library, more.pop("gain", 1.0))
+    values = {
+        "corpus": "told",
+        "source": {"folder": {"root": str(tmp_path / "sounds")}},
+        "recipe": recipe,
+        "audio": {"sample_rate": RATE},
+        **more,
+    }
+    (told,) = (line for line in try_plan(values, tmp_path / "a") if cause in line)
+    assert "seed" not in told
+    after = try_plan(apply_remedies(values, told), tmp_path / "b")
+    assert [line for line in after if cause in line or "none of" in line] == []
+
+
+@cases(
+    ("library", "recipe", "splits", "told"),
+    [
+        ({"dog": [1.0] * 4}, {"triplets": {}}, None, "add clips of other classes to train"),
+        ({"dog": [3.0] * 4}, {"acba": {"pairs": 4}}, None, "add clips of other labels to train"),
+        ({"dog": [3.0]}, {"acba": {"pairs": 4}}, None, "add clips of other recordings to train"),
+        (TWO, {"scenes": {"scenes": 4}}, None, "scenes need 3 labels"),
+        ({"dog": [1.0], "rain": [1.0]}, {"triplets": {}}, None, "add another recording of one"),
+        (
+            THREE | {"cat": [1.0]},
+            {"triplets": {}},
+            {"train": 0.5, "test": 0.5},
+            "each of 2 splits needs a recording of its own, and there are fewer of cat",
+        ),
+        (
+            TWO | {"bell after dinner": [1.0] * 2},
+            {"triplets": {}},
+            None,
+            "word bell after dinner under `labels`, without the word",
+        ),
+        ({"dog": [1.3] * 4}, {"attributes": {"pairs": 4}}, None, "clips of other labels to train"),
+    ],
+)
+def test_where_no_setting_helps_the_cause_is_told(
+    library: Library,
+    recipe: dict[str, Any],
+    splits: dict[str, float] | None,
+    told: str,
+    tmp_path: Path,
+) -> None:
+    write_library(tmp_path / "sounds", library)
+    values = {
+        "corpus": "told",
+        "source": {"folder": {"root": str(tmp_path / "sounds")}},
+        "recipe": recipe,
+        "audio": {"sample_rate": RATE},
+        "splits": splits or {"train": 1.0},
+    }
+    lines = try_plan(values, tmp_path)
+    assert any(told in line for line in lines), lines
+    assert not any("seed" in line for line in lines)
+
+
+@cases(
+    ("reasons", "stage", "remedy"),
+    [
+        (["has 6 channels; clips.max_channels is 2"], "ingest", "`clips.max_channels: 6` keeps it"),
+        (["lasts 1,700.0 s; clips.max_s is 600 s"], "ingest", "`clips.max_s: 1701` keeps it"),
+        (
+            ["is audible for at most 0.060 s at a time; truth.blip_s is 0.1 s"] * 2,
+            "recipe triplets",
+            "`truth.blip_s: 0.05` keeps them",
+        ),
+        (
+            ["is heard too seldom: half of it must be left by a crossfade of 1 s"],
+            "recipe acba",
+            "`recipe.acba.crossfade_s: 0` keeps it",
+        ),
+        (
+            ["holds FLAC, but its name ends in .wav"],
+            "ingest",
+            "`clips.mislabelled: accept` keeps it",
+        ),
+        (
+            ["is one sound under two labels: a.wav (puppy) and b.wav (dog)"],
+            "ingest",
+            "`labels: {puppy: {also: [dog]}}` keeps one, if both are right",
+        ),
+        (["is the same sound as a.wav"], "ingest", ""),
+        (["is too short: one sample of sound; clips.min_active_s is 0.1 s"], "ingest", ""),
+    ],
+)
+def test_remedies_of_other_reasons(reasons: Sequence[str], stage: str, remedy: str) -> None:
+    assert find_remedy([{"reason": reason, "stage": stage} for reason in reasons]) == remedy
+
+
+@cases("given", [{"train": 0.9, "test": 0.1}, {"train": 0.9, "val": 0.05, "test": 0.05}])
+def test_shares_that_are_found_deal_more_labels_to_the_splits(given: dict[str, float]) -> None:
+    recordings = {label: [f"{label}/{take}" for take in range(6)] for label in "abcd"}
+
+    def count(shares: Mapping[str, float], seed: int) -> int:
+        find = split_finder(split_rules(shares), seed)
+        return len(
+            {(label, find({"recording": n})) for label in recordings for n in recordings[label]}
+        )
+
+    better = [seed for seed in range(12) if find_shares(recordings, given, seed)]
+    assert len(better) > 6
+    for seed in range(12):
+        found = find_shares(recordings, given, seed)
+        assert found is None or sum(found.values()) == pytest.approx(1)
+        assert count(found or given, seed) >= count(given, seed) + (found is not None)
+        if found is None:
+            assert count(given, seed) == len(recordings) * len(given)

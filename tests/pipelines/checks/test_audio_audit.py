@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,6 @@ def test_built_corpus_has_no_findings(built: Path) -> None:
     assert (phases.ended, phases.total) == (["listen"], {"listen": 40})
     assert found.sounds >= 80
     assert found.sentences >= 120
-    assert list(found.listeners) == [30.0, 35.0]
 
 
 @pytest.mark.slow
@@ -106,13 +106,6 @@ def test_corpora_of_any_setting_have_no_findings(
 ) -> None:
     folder = manifests(merged(SPEC, changes), tmp_path_factory)
     assert audit_audio(folder, 40).findings == ()
-
-
-def test_samples_are_drawn_evenly_and_always_the_same(built: Path) -> None:
-    few = audit_audio(built / "data_manifests/heard", 7)
-    again = audit_audio(built / "data_manifests/heard", 7)
-    assert (few.samples, few.findings) == (7, ())
-    assert (few.sounds, few.sentences) == (again.sounds, again.sentences)
 
 
 # What is broken
@@ -192,8 +185,6 @@ def test_what_a_row_says_otherwise_than_its_audio_is_named(
     assert words.format(**facts, negative=row["negatives"][0]["text"]) in told[0]
     if change not in (louder, narrower):
         assert checks(found) == {(row["id"], check)}
-    if change is truer:
-        assert all(count > 0 for count in found.listeners.values())
 
 
 def test_altered_clip_of_the_bank_is_named(own: Path) -> None:
@@ -257,7 +248,7 @@ def test_a_sound_that_begins_or_ends_with_a_click_is_named() -> None:
 def test_plan_is_a_clear_error(tmp_path: Path) -> None:
     _, places, _ = plan_library(Spec.model_validate(SPEC), tmp_path, 0, Silent())
     with pytest.raises(CorpusError, match="a plan has no audio yet") as caught:
-        audit_audio(places.manifests)
+        audit_audio(places.manifests, 40)
     assert "segue build" in caught.value.fix
     done = segue_here("audit", places.manifests, "--audio", "5")
     assert done.returncode == 1
@@ -269,10 +260,10 @@ def test_plan_is_a_clear_error(tmp_path: Path) -> None:
 def test_bank_that_is_gone_is_a_clear_error_and_a_build_brings_it_back(own: Path) -> None:
     shutil.rmtree(own.parents[2] / "banks")
     with pytest.raises(CorpusError, match="no such clip bank") as caught:
-        audit_audio(own)
+        audit_audio(own, 40)
     assert f"segue rebuild {own}" in caught.value.fix
     assert segue_here("rebuild", own).returncode == 0
-    assert audit_audio(own).findings == ()
+    assert audit_audio(own, 40).findings == ()
 
 
 @pytest.mark.parametrize("value", [None, b"", b"{}", b"[]", b"\xff", b'{"clear_db": "25"}'])
@@ -285,7 +276,7 @@ def test_manifest_without_an_ear_is_a_clear_error(own: Path, value: bytes | None
     pq.write_table(table.replace_schema_metadata(metadata), path)
     said = "does not define what is audible" if value is None else "levels and times of an ear"
     with pytest.raises(CorpusError, match=said) as caught:
-        audit_audio(own)
+        audit_audio(own, 40)
     assert caught.value.fix
 
 
@@ -300,7 +291,6 @@ def test_command_tells_what_it_heard(built: Path) -> None:
     assert {line["progress"]: line["done"] for line in progress} == {"audit": 40, "listen": 20}
     assert (told["violations"], told["audio"]["findings"]) == (0, 0)
     assert told["audio"]["samples"] == 20
-    assert told["audio"]["listeners"].keys() == {"30 dB", "35 dB"}
     assert told["audio"]["seconds_per_sample"] > 0
     shown = segue_here("audit", folder, "--audio", "20")
     assert "audio: 20 samples of " in shown.stdout
@@ -313,12 +303,6 @@ def test_command_ends_with_status_1_where_something_is_found(own: Path) -> None:
     assert done.returncode == 1
     assert f"{row['id']}: differs from the sum of its sounds" in " ".join(done.stdout.split())
     assert "1 finding" in done.stdout
-
-
-def test_leakage_does_not_listen(built: Path) -> None:
-    done = segue_here("audit", "--leakage", built / "data_manifests/heard", "--audio", "5")
-    assert done.returncode == 1
-    assert "--leakage goes with no other option" in done.stderr
 
 
 # Measuring
@@ -351,15 +335,15 @@ def test_listener_hears_what_is_loud_enough_and_not_masked() -> None:
     rate, block = 8000, 400
     stems = np.zeros((2, 12 * block), dtype=np.float32)
     stems[0, block : 4 * block] = 0.1  # heard
-    stems[0, 6 * block : 9 * block] = 0.1 * 10 ** (-31 / 20)  # too quiet for 30 dB
+    stems[0, 6 * block : 9 * block] = 0.1 * 10 ** (-26 / 20)  # too quiet for 25 dB
     stems[0, 10 * block : 12 * block] = 0.1  # masked
     stems[1, 10 * block : 12 * block] = 0.9
     measured = MeasuredSample.of(stems, rate)
     whole = [Stretch(0, 12 * block)] * 2
-    first, second = measured.hear(EAR, 30.0, whole)
+    first, second = measured.hear(EAR, whole)
     assert first.clear == first.faint == (Stretch(block, 4 * block),)
     assert second.clear == (Stretch(10 * block, 12 * block),)
-    keener, _ = measured.hear(EAR, 35.0, whole)
+    keener, _ = measured.hear(replace(EAR, leave_db=30.0), whole)
     assert keener.clear == (Stretch(block, 4 * block), Stretch(6 * block, 9 * block))
 
 
@@ -369,8 +353,8 @@ def test_listener_hears_no_blip_no_silence_and_nothing_beyond_a_sounds_end() -> 
     stems[0, block : 2 * block] = 0.1
     stems[0, 4 * block : 6 * block - 9] = 0.1
     extent = Stretch(block, 6 * block - 9)
-    (heard,) = MeasuredSample.of(stems, rate).hear(EAR, 30.0, [extent])
+    (heard,) = MeasuredSample.of(stems, rate).hear(EAR, [extent])
     assert heard.clear == (Stretch(4 * block, 6 * block - 9),)
     measured = MeasuredSample.of(np.zeros((1, 4000), dtype=np.float32), 8000)
-    (heard,) = measured.hear(EAR, 30.0, [Stretch(0, 4000)])
+    (heard,) = measured.hear(EAR, [Stretch(0, 4000)])
     assert heard.clear == ()

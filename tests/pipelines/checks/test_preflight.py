@@ -121,23 +121,6 @@ def pipeline(urls: list[str], batch: int) -> webdataset.DataPipeline:
     )
 
 
-@pytest.mark.parametrize(("ranks", "workers", "batch"), [(2, 1, 5), (2, 2, 4), (3, 2, 7)])
-def test_webdataset_counts_the_samples_and_steps_that_were_foretold(
-    shard_files: list[str], ranks: int, workers: int, batch: int
-) -> None:
-    deal = Deal.of(held(shard_files), ranks, workers, batch)
-    for rank in range(ranks):
-        samples, steps = 0, 0
-        for worker in range(workers):
-            with rank_of(rank, ranks, worker, workers):
-                if not deal.shards[rank][worker]:
-                    continue
-                samples += len(list(pipeline(shard_files, 1)))
-                steps += len(list(pipeline(shard_files, batch)))
-        assert samples == deal.samples[rank].sum()
-        assert steps == deal.steps_of_ranks[rank]
-
-
 @pytest.mark.slow
 def test_a_loader_ended_at_the_steps_gives_every_rank_as_many(shard_files: list[str]) -> None:
     """With real loader workers, as a training script has them."""
@@ -157,20 +140,6 @@ def test_a_loader_ended_at_the_steps_gives_every_rank_as_many(shard_files: list[
             )
             assert sum(1 for _ in loader) == deal.steps_of_ranks[rank]
             assert sum(1 for _ in loader.with_epoch(deal.steps)) == deal.steps
-
-
-@pytest.mark.parametrize(("ranks", "workers", "batch"), [(2, 2, 4), (2, 1, 7)])
-def test_an_epoch_rounded_up_as_open_clip_does_is_equal_on_all_ranks(
-    shard_files: list[str], ranks: int, workers: int, batch: int
-) -> None:
-    deal = Deal.of(held(shard_files), ranks, workers, batch)
-    for rank in range(ranks):
-        steps = 0
-        for worker in range(workers):
-            with rank_of(rank, ranks, worker, workers):
-                data = pipeline(shard_files, batch).with_epoch(deal.rounded_up_steps // workers)
-                steps += len(list(data))
-        assert steps == deal.rounded_up_steps
 
 
 # The trainer
@@ -236,26 +205,13 @@ def test_packing_is_the_plans_own(tiny: Callable[..., Spec], ingested: Path, sam
 # Refusals
 
 
-def test_fewer_shards_than_loader_workers_are_refused_with_shards_that_fit() -> None:
-    split = planned([3] * 2352, 512)
-    training = Training(8, 4, 256)
-    with pytest.raises(PlanError, match="14 shards for 8 ranks x 4 loader workers = 32") as caught:
-        refuse_unfit([split], training)
-    found = re.search(r"shards: {samples: (\d+)}", caught.value.fix)
-    assert found is not None
-    assert not find_faults([split.repack(int(found[1]))], training)
-    fewer = re.search(r"--workers (\d+)", caught.value.fix)
-    assert fewer is not None
-    assert not find_faults([split], Training(8, int(fewer[1]), 256))
-
-
 def test_what_would_starve_or_hang_a_rank_is_refused() -> None:
     for groups, shards, training, words in (
+        ([3] * 2352, 512, Training(8, 4, 256), "14 shards for 8 ranks x 4 loader workers = 32"),
         ([3] * 100, 3, Training(2, 1, 400, loaders=(LoaderKind.TRAINER,)), "do not fill a batch"),
         ([12] * 100, 12, Training(2, 1, 8), "a group of 12 samples does not fit a batch of 8"),
         ([12] * 100, 12, Training(8, 1, 64), "holds 5 groups of up to 12 samples, too few for 8"),
         ([1] * 101, 10, Training(11, 1, 22), r"may get 1 sample \(in 1 of 11 shards\)"),
-        ([1] * 90, 30, Training(2, 1, 60, loaders=(LoaderKind.PLAIN,)), "take 1 to 2 steps"),
     ):
         with pytest.raises(PlanError, match=words) as caught:
             refuse_unfit([planned(groups, shards)], training)
@@ -285,8 +241,6 @@ def test_what_is_accepted_gives_every_rank_equal_steps_and_what_is_refused_has_a
     if loaders != {LoaderKind.TRAINER}:
         assert deal.steps > 0
         assert deal.samples.min() >= each
-    if LoaderKind.PLAIN in loaders:
-        assert set(deal.steps_of_ranks.tolist()) == {deal.steps}
     if LoaderKind.TRAINER in loaders:
         assert split.share(training).steps > 0
         assert min(split.share(training).units_of_ranks) > 0
@@ -320,7 +274,7 @@ def tiny_report(spec: Spec, out: Path, **changes: Any) -> PreflightReport:
     return run_preflight(spec, Training(2, 1, 8, **changes), out, 0, Silent())[2]
 
 
-def test_the_disk_is_foretold_and_a_built_version_tells_how_far_audio_compresses(
+def test_the_disk_is_foretold_by_how_far_some_samples_compress(
     tiny: Callable[..., Spec], ingested: Path, out: Path
 ) -> None:
     foretold = tiny_report(tiny(), ingested).disk
@@ -331,9 +285,7 @@ def test_the_disk_is_foretold_and_a_built_version_tells_how_far_audio_compresses
     assert foretold.shards == pytest.approx(sum(shards), abs=padding + 0.1 * sum(shards))
     after = tiny_report(tiny(), out).disk
     assert (after.needed, after.there) == (0, sum(shards))
-    assert "built version" in tiny_report(tiny(seed=8), out).disk.ratio.known
     other = tiny_report(tiny(seed=8, audio={"format": "wav"}), out).disk.ratio
-    assert "built version" not in other.known
     assert other.value == pytest.approx(1.0, abs=0.01)
 
 

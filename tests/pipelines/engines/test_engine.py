@@ -22,23 +22,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-import soundfile
 
 import pipelines.engines.cluster
 from pipelines.builder import drafting
-from pipelines.builder.build import build, plan_library
-from pipelines.builder.schedule import RenderSettings
+from pipelines.builder.build import build
 from pipelines.config.spec import Spec
 from pipelines.engines.cluster import Passport, WorkerRefusal, facts
 from pipelines.engines.engine import Call, Engine, RemoteEngine, engine, run_in_order
 from pipelines.engines.executor import starting_process
-from pipelines.ingest.decoder import Decoder
-from pipelines.ingest.decoding import DecodingTask
 from synth.base.errors import CorpusError, SegueError, SpecError
-from synth.base.progress import Silent
-from synth.sources import Source
 from tests.conftest import missing
 from tests.kit.builds import product
 from tests.kit.libraries import bells_and_drums
@@ -172,27 +165,15 @@ def test_names_of_engines_and_what_is_none() -> None:
             pass
 
 
-def test_cluster_drafts_a_plan_as_this_process_does(
+def test_cluster_drafts_and_renders_the_same_bytes_without_prefect(
     cluster: OwnCluster,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
     tiny: Tiny,
     tiny_corpus: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(drafting, "LEAST_SHARED", 1)
-    with engine(cluster.address) as it:
-        build(tiny(), tmp_path, it)
-    plans = [next(root.rglob("plan.parquet")) for root in (tiny_corpus, tmp_path)]
-    assert plans[0].read_bytes() == plans[1].read_bytes()
-
-
-def test_cluster_makes_the_same_bytes_without_prefect(
-    cluster: OwnCluster,
-    tiny: Tiny,
-    tiny_corpus: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch.setattr("pipelines.builder.plan.draft_all", drafting.draft_all)
     monkeypatch.chdir(tmp_path)  # workers stand elsewhere, so a relative path must not reach them
     with engine(cluster.address.replace("tcp", "dask")) as it:
         summary = build(tiny(), Path("out"), it)
@@ -302,31 +283,6 @@ def clock_of(cluster: OwnCluster, clock: Path) -> Iterator[None]:
         finally:
             reset_clock()
             client.unregister_worker_plugin("clock")
-
-
-def test_cluster_that_is_busy_for_longer_than_the_limit_makes_the_same_bytes(
-    cluster: OwnCluster, tiny: Tiny, tiny_corpus: Path, tmp_path: Path
-) -> None:
-    out, gate = tmp_path / "out", tmp_path / "gate"
-    plan_library(tiny(), out, 0, Silent())
-    with (
-        clock_of(cluster, tmp_path / "clock"),
-        engine(cluster.address) as it,
-        ThreadPoolExecutor() as threads,
-    ):
-        busy = occupy(it, gate)
-        settings = RenderSettings(timeout_s=LIMIT_S)
-        building = threads.submit(build, tiny(), out, it, settings=settings)
-        assert wait_for(lambda: "prepared" in journal(out)), building.result()
-        write(tmp_path / "clock", "1000")
-        gate.touch()
-        assert building.result().rendered == 12
-        assert [call.result() for call in busy] == [None, None]
-    assert product(out) == product(tiny_corpus)
-
-
-def journal(out: Path) -> str:
-    return "".join(path.read_text() for path in out.rglob("journal.jsonl"))
 
 
 def test_module_is_run_with_its_words_and_status(tmp_path: Path) -> None:
@@ -472,31 +428,12 @@ def test_cancelled_calls_are_not_begun(cluster: OwnCluster, tmp_path: Path) -> N
     assert len(list(marks.iterdir())) == 2
 
 
-def test_decoders_start_below_a_nanny(cluster: OwnCluster, tmp_path: Path, tiny: Tiny) -> None:
-    (tmp_path / "bell").mkdir()
-    sound = np.random.default_rng(0).uniform(-0.5, 0.5, 16_000)
-    soundfile.write(tmp_path / "bell" / "a.wav", sound, 16_000)
-    (tmp_path / "bell" / "b.wav").write_bytes(b"no sound")
-    intake = tiny(source={"folder": {"root": str(tmp_path), "licence": "CC0-1.0"}}).intake
-
-    def decode(task: DecodingTask) -> list[str]:
-        decoder = Decoder(task)
-        try:
-            return [type(it).__name__ for it in decoder.decode_all(list(task.source.refs()))]
-        finally:
-            decoder.close()
-
-    assert isinstance(intake.source, Source)
-    with engine(cluster.address) as it:
-        task = DecodingTask(intake.source, intake.rate, intake.acceptance)
-        found = it.submit(decode, task).result()
-    assert found == ["DecodedClip", "str"]
-
-
 def test_workers_read_files_as_this_machine_does(
     cluster: OwnCluster, tmp_path: Path, tiny: Tiny
 ) -> None:
+    """Decoders start below a nanny, too."""
     spec = tiny(source=bells_and_drums(tmp_path / "lib"), splits={"train": 1.0})
+    (tmp_path / "lib" / "bell" / "b.wav").write_bytes(b"no sound")
     with engine(cluster.address) as it:
         build(spec, tmp_path / "there", it)
     build(spec, tmp_path / "here", 0)

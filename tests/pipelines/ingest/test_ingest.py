@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,12 @@ import soundfile
 
 from pipelines.config.spec import Intake
 from pipelines.engines.engine import engine
+from pipelines.ingest.decoding import DecoderVerdict, DecoderWatch, measure_decoder_time
 from pipelines.ingest.ingest import IngestedLibrary, ingest
 from pipelines.ingest.parts import MAX_PART_CLIPS, chunk_refs
 from synth.audio.bank import Bank
 from synth.audio.dsp import ramp_cut, remove_rumble
-from synth.base.errors import MachineError, SourceError
+from synth.base.errors import MachineError, SegueError, SourceError
 from synth.base.progress import Observer, Silent
 from synth.base.rng import uniform_hash
 from synth.sources import ClipRef, Source
@@ -32,7 +34,7 @@ from synth.sources.own.folder import FolderSource
 from synth.sources.selection import SplitRule
 from synth.truth.ear import Ear
 from tests.kit.builds import segue_here
-from tests.kit.hostile import RATE, Hostile
+from tests.kit.hostile import RATE, Hostile, is_alive
 from tests.kit.libraries import sound, write_csv
 from tests.kit.started import MARK, marked
 from tests.kit.waiting import PATIENCE_S, wait_for
@@ -150,7 +152,7 @@ def test_another_ear_opens_no_clip_again(tmp_path: Path) -> None:
     (tmp_path / "opened").unlink()
     picky = take(source, tmp_path / "banks", ear=Ear(clear_db=0.4, leave_db=0.4, blip_s=0))
     assert source.opened() == []
-    assert plain.clips[0]["levels_db"] == picky.clips[0]["levels_db"]
+    assert plain.clips.row(0)["levels_db"] == picky.clips.row(0)["levels_db"]
     for row, before in zip(picky.clips, plain.clips, strict=True):
         assert row["segments"] != before["segments"]
         assert row["segments"]
@@ -178,12 +180,8 @@ def test_progress_is_told_clip_by_clip(tmp_path: Path) -> None:
 
 def test_every_clip_is_accepted_or_quarantined_once(tmp_path: Path) -> None:
     root = tmp_path / "lib"
-    for split in ("a", "b", "c"):
-        for take_number in range(3):
-            noise = np.random.default_rng([ord(split), take_number]).uniform(-0.5, 0.5, RATE)
-            path = root / split / f"{take_number}.wav"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            soundfile.write(path, noise, RATE)
+    for seed, (split, number) in enumerate(product("abc", range(3))):
+        sound(root / split / f"{number}.wav", seed, frames=8000)
     shutil.copy(root / "a" / "0.wav", root / "b" / "copy.wav")
     rows = ["path,split,recording"]
     rows += [
@@ -235,16 +233,12 @@ def test_copies_hand_on_what_is_said_of_them(tmp_path: Path) -> None:
 def mixed(tmp_path: Path) -> Path:
     """A folder of sounds: six that can be used, and some that cannot."""
     root = tmp_path / "lib"
-    for label in ("bell", "drum"):
-        (root / label).mkdir(parents=True)
-        for number in range(3):
-            noise = np.random.default_rng([ord(label[0]), number]).uniform(-0.5, 0.5, 8000)
-            soundfile.write(root / label / f"{number}.wav", noise, 16_000)
+    for seed, (label, number) in enumerate(product(("bell", "drum"), range(3))):
+        sound(root / label / f"{number}.wav", seed, frames=8000)
     for number, share in enumerate((0.3, 0.6)):
         data = (root / "bell" / "0.wav").read_bytes()
         (root / "bell" / f"cut{number}.wav").write_bytes(data[: int(len(data) * share)])
-    wide = np.random.default_rng(2).uniform(-0.5, 0.5, (4000, 8))
-    soundfile.write(root / "drum" / "wide.wav", wide, 16_000)
+    sound(root / "drum" / "wide.wav", 9, frames=4000, channels=8)
     soundfile.write(
         root / "drum" / "fine.wav", np.random.default_rng(1).normal(0, 0.1, 400_000), 192_000
     )
@@ -389,3 +383,88 @@ def test_an_ingest_that_was_ended_leaves_nobody_and_goes_on_where_it_stopped(
     assert len(take(source, tmp_path / "banks", acceptance=Acceptance()).clips) == 300
     assert 0 < len(source.opened()) == 300 - kept
     assert not list((tmp_path / "banks").rglob("*.partial"))
+
+
+# A busy machine changes nothing: a clip is judged by the processor time that it takes.
+
+
+def test_a_clip_that_had_to_wait_is_kept(tmp_path: Path) -> None:
+    """It waited for its disk, or its decoder for a processor: 185 of 185 were refused once."""
+    library = take(Hostile(("waits", "fine", "pauses", "fine"), tmp_path), tmp_path / "banks")
+    assert not library.quarantine
+    assert len(library.clips) == 4
+
+
+def test_a_decoder_that_is_ready_has_nothing_left_to_import(tmp_path: Path) -> None:
+    take(Hostile(("imports", "imports"), tmp_path), tmp_path / "banks")
+    first, second = (
+        set((tmp_path / f"{number}-imports.modules").read_text().split()) for number in (0, 1)
+    )
+    assert second <= first, f"the first clip paid for {len(second - first)} modules"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc to look for orphans")
+def test_a_clip_over_the_limit_is_stopped_with_all_that_it_started(tmp_path: Path) -> None:
+    source = Hostile(("fine", "burns", "fine", "delegates", "fine"), tmp_path)
+    library = take(source, tmp_path / "banks")
+    assert [clip["location"] for clip in library.clips] == ["0-fine", "2-fine", "4-fine"]
+    assert {row["reason"] for row in library.quarantine} == {
+        "takes more than 1.5 s of processor time to decode"
+    }
+    pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
+    assert len(pids) == 4
+    assert wait_for(lambda: not any(map(is_alive, pids)))
+    assert not multiprocessing.active_children()
+
+
+def test_a_stall_stops_the_run_and_is_no_property_of_the_clip(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipelines.ingest.decoder.STALL_S", 1.0)
+    source = Hostile(("hangs", "fine"), tmp_path)
+    with pytest.raises(SegueError, match=r"0-hangs: .* was idle for 1 s") as caught:
+        take(source, tmp_path / "banks")
+    assert "run the same command again" in caught.value.fix
+    assert not multiprocessing.active_children()
+    assert not list((tmp_path / "banks").rglob("part-*"))
+    monkeypatch.undo()
+    (tmp_path / "hurry").touch()
+    assert len(take(source, tmp_path / "banks").clips) == 2
+
+
+@pytest.mark.slow
+def test_a_decoder_that_nobody_looks_at_ends_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipelines.ingest.decoder.measure_decoder_time", lambda _: None)
+    library = take(Hostile(("burns", "fine"), tmp_path), tmp_path / "banks")
+    (refused,) = library.quarantine
+    assert refused["reason"] == "takes more than 1.5 s of processor time to decode"
+
+
+def test_work_is_judged_by_processor_time_or_by_looks_while_it_waits() -> None:
+    watch = DecoderWatch(begun_s=10, limit_s=60, stall_s=300)
+    assert {watch.judge(10 + work / 10) for work in range(600)} == {None}
+    assert watch.judge(70.1) is DecoderVerdict.OVERTIME
+    watch = DecoderWatch(begun_s=10, limit_s=60, stall_s=300)
+    assert watch.judge(11) is None
+    asleep = [watch.judge(11.0 + look / 10_000) for look in range(300)]  # it looks for its parent
+    assert asleep == [None] * 299 + [DecoderVerdict.STALLED]
+    starved = DecoderWatch(begun_s=10, limit_s=60, stall_s=300)
+    assert {starved.judge(10 + look / 1000) for look in range(10_000)} == {None}
+    watch = DecoderWatch(begun_s=10, limit_s=1, stall_s=3)
+    assert [watch.judge(None) for _ in range(3)] == [None, None, DecoderVerdict.STALLED]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="needs process groups")
+def test_the_time_of_what_a_decoder_starts_counts() -> None:
+    program = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'while True: pass'])"
+    process = subprocess.Popen([sys.executable, "-c", program], process_group=0)
+    try:
+        assert wait_for(lambda: (measure_decoder_time(process.pid) or 0) > 1)
+        assert measure_decoder_time(os.getpid() + 10**7) is None
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()

@@ -132,18 +132,4 @@ def test_no_mouse_is_needed(browser: Any, address: str) -> None:
     page.wait_for_function("() => document.querySelector('#sample audio').currentTime > 0.1")
     keys.press("Enter")
     page.wait_for_function("() => document.querySelector('#sample audio').paused")
-    tab_to("[data-seek]")
-    keys.press("Shift+Tab")
-    keys.press("Shift+Tab")
-    keys.press("Enter")
-    page.wait_for_selector(f'article:not([data-id="{second}"])')
-    assert page.evaluate("document.activeElement.dataset.step") == "1"
-    keys.press("Shift+Tab")
-    keys.press("Enter")
-    page.wait_for_selector(f'article[data-id="{second}"]')
-    page.keyboard.press("?")
-    assert page.get_by_role("dialog", name="Keys").is_visible()
-    keys.press("Escape")
-    assert not page.get_by_role("dialog").is_visible()
-    assert page.evaluate("document.activeElement.dataset.step") == "-1"
     reader.close(address)

@@ -10,19 +10,16 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
 from pipelines.cli.app import present
 from pipelines.cli.look.console import sql_command
-from pipelines.look.console.database import Database
-from pipelines.look.console.tables import TABLES
+from pipelines.look.console.database import Database, describe_tables
 from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import Corpus
 from synth.scene.scene import from_json
 from synth.scene.timeline import timeline
-from tests.kit.builds import segue_here
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "manifests.md"
 EXAMPLES = re.findall(r"```sql\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
@@ -68,7 +65,7 @@ def refused(database: Database, query: str) -> SpecError:
 
 
 def test_every_table_and_column_is_described_and_on_the_page(database: Database) -> None:
-    assert [table.name for table in database.tables] == [table.name for table in TABLES]
+    assert [table.name for table in database.tables] == [table.name for table in describe_tables()]
     page = PAGE.read_text(encoding="utf-8")
     for table in database.tables:
         columns = database.list_columns(table)
@@ -76,7 +73,7 @@ def test_every_table_and_column_is_described_and_on_the_page(database: Database)
         section = page.partition(f"### `{table.name}`\n\n{table.about}\n")[2].partition("\n#")[0]
         documented = re.findall(r"^\| `(\w+)` \| (\S+) \| (.+) \|$", section, re.MULTILINE)
         # Of a rendered sample the page lists what a planned one has not.
-        repeated = TABLES[1].columns if table.name == "samples" else ()
+        repeated = describe_tables()[1].columns if table.name == "samples" else ()
         assert documented == [
             (each.name, each.outer_type, table.columns[each.name])
             for each in columns
@@ -88,14 +85,6 @@ def test_manifests_hold_what_the_files_hold(database: Database, folder: Path) ->
     for name in ("samples", "plan", "clips", "quarantine", "shards"):
         file = pq.read_table(Corpus.open(folder).folder / f"{name}.parquet")
         assert answered(database, f"SELECT count(*) FROM {name}") == [(file.num_rows,)]
-    samples = Corpus.open(folder).samples()
-    assert answered(database, "SELECT sum(frames), max(peak_db), min(caption) FROM samples") == [
-        (
-            pc.sum(samples["frames"]).as_py(),
-            pc.max(samples["peak_db"]).as_py(),
-            pc.min(samples["caption"]).as_py(),
-        )
-    ]
 
 
 def test_events_are_those_of_the_timelines(database: Database, folder: Path) -> None:
@@ -315,7 +304,7 @@ def test_a_plan_has_all_tables_but_samples(
 ) -> None:
     ask(plan_only, None, None, None, as_json=True)
     listed = json.loads(capsys.readouterr().out)
-    assert list(listed) == [table.name for table in TABLES if table.name != "samples"]
+    assert list(listed) == [table.name for table in describe_tables() if table.name != "samples"]
     assert listed["plan"]["columns"][0]["about"] == "Key of the sample in its shard."
     with Database.open(plan_only) as database:
         assert answered(database, "SELECT count(*) FROM events") == [(288,)]
@@ -349,11 +338,3 @@ def test_a_query_comes_from_standard_input(
     monkeypatch.setattr("sys.stdin", io.StringIO("select 6 * 7 as n"))
     ask(folder, "-", 0, None, as_json=True)
     assert json.loads(capsys.readouterr().out)["rows"] == [{"n": 42}]
-
-
-def test_an_error_is_one_line_and_its_mend(folder: Path) -> None:
-    failed = segue_here("sql", folder, "select captin from plan")
-    assert (failed.returncode, failed.stdout) == (1, "")
-    error, fix = failed.stderr.splitlines()
-    assert error.startswith("error: query: ")
-    assert fix.startswith("fix:   did you mean ")

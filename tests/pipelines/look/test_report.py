@@ -6,24 +6,28 @@ import base64
 import io
 import json
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 import soundfile
 
 from pipelines.builder.build import plan_library
+from pipelines.cli.look.inspect import inspect_command
 from pipelines.cli.look.report import report_command
 from pipelines.config.spec import Spec
-from pipelines.look.inspection import describe, draw
+from pipelines.look.inspection import count_shares, describe, draw
 from pipelines.look.page import Page, histogram, plot, write_page
 from pipelines.look.report.corpus import FULL, corpus_page, playable
 from synth.base.errors import CorpusError, SpecError
 from synth.base.progress import Silent
-from synth.corpus.corpus import CLIPS_FILE, QUARANTINE_FILE, REMOVED_FILE, Corpus
+from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, QUARANTINE_FILE, REMOVED_FILE, Corpus
 from synth.corpus.facts import Facts
+from synth.corpus.schema import CLIPS, QUARANTINE, to_table
 from tests.kit.browsing import edited, variant
 from tests.kit.builds import segue_here
 from tests.kit.chromium import Reader
@@ -199,10 +203,6 @@ def test_what_is_something_else_is_one_clear_error(corpus: Corpus, tmp_path: Pat
         report_command(tmp_path / "nowhere", observer=Silent())
     with pytest.raises(CorpusError, match="lacks the column 'index'"):
         corpus_page(corpus.folder / CLIPS_FILE)
-    notes = tmp_path / "notes.txt"
-    notes.write_text("no corpus")
-    with pytest.raises(CorpusError, match="damaged"):
-        corpus_page(notes)
 
 
 def test_histograms_count_every_value_once() -> None:
@@ -265,3 +265,64 @@ def test_a_corpus_that_says_only_what_it_must_has_a_report(corpus: Corpus, tmp_p
             told.pop(key, None)
     (folder / "corpus.json").write_text(json.dumps(told))
     check_page(corpus_page(folder).html)
+
+
+# What `inspect` counts.
+
+
+def test_what_is_no_whole_manifest_is_one_clear_error(corpus: Corpus, tmp_path: Path) -> None:
+    clips = corpus.folder / CLIPS_FILE
+    for ask in (describe, lambda path: draw(path, 1)):
+        with pytest.raises(CorpusError, match=r"clips\.parquet: lacks the column 'index'"):
+            ask(clips)
+    notes = tmp_path / "notes.txt"
+    notes.write_text("no corpus")
+    with pytest.raises(CorpusError, match=r"notes\.txt: damaged"):
+        describe(notes)
+    alone = tmp_path / "plan.parquet"
+    alone.write_bytes((corpus.folder / "plan.parquet").read_bytes())
+    with pytest.raises(CorpusError, match=r"clips\.parquet: missing"):
+        describe(alone)
+
+
+def test_shares_are_of_all_values_the_most_frequent_first() -> None:
+    assert count_shares(Counter(["b", "a", "b", ""])) == {
+        "b": {"count": 2, "percent": 50.0},
+        "a": {"count": 1, "percent": 25.0},
+        "(none)": {"count": 1, "percent": 25.0},
+    }
+
+
+def test_every_clip_is_counted_once_and_rare_labels_stand_out(
+    corpus: Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "tiny" / "lossy"
+    folder.mkdir(parents=True)
+    (folder / PLAN_FILE).write_bytes((corpus.folder / PLAN_FILE).read_bytes())
+    clips = pq.read_table(corpus.folder / CLIPS_FILE).to_pylist()
+    before = describe(corpus.folder)["clips"]
+    used = before["used"]
+    assert before["listed"] == len(clips)
+    clips += [clips[0] | {"id": name, "labels": ["hound"], "split": "test"} for name in "ab"]
+    refused = [
+        {"id": name, "location": name, "stage": stage, "reason": "is too short"}
+        for name, stage in (("a", "recipe triplets"), ("unread", "ingest"))
+    ]
+    pq.write_table(to_table(clips, CLIPS), folder / CLIPS_FILE)
+    pq.write_table(to_table(refused, QUARANTINE), folder / QUARANTINE_FILE)
+    assert describe(folder)["clips"] == {
+        "listed": len(clips) + 1,
+        "used": used,
+        "not drawn": before["not drawn"] + 1,
+        "refused": 2,
+        "refused by": {"recipe triplets": 1, "ingest": 1},
+    }
+    inspect_command(folder, samples=0).show()
+    told = capsys.readouterr().out
+    assert (
+        f"{used} heard + {before['not drawn'] + 1} not drawn + 2 quarantined "
+        f"(1 by recipe triplets, 1 by ingest) = {len(clips) + 1} clips listed"
+    ) in told
+    (line,) = [line for line in told.splitlines() if "│ hound" in line]
+    assert line.count("none") == 1
+    assert "note: split train has no clip of: hound (1 of 5 labels)" in told

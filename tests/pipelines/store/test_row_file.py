@@ -11,6 +11,8 @@ import pytest
 
 from pipelines.builder.claim import SHARDS_FILE
 from pipelines.builder.plan import ShardPlan
+from pipelines.export import write_caption_file
+from pipelines.store.places import check_output
 from pipelines.store.row_file import (
     BATCH_ROWS,
     LEAST_ROWS,
@@ -19,6 +21,8 @@ from pipelines.store.row_file import (
     read_rows,
     take_rows,
 )
+from synth.base.errors import SourceError, SpecError
+from synth.captions.caption import Style
 from synth.corpus.corpus import PLAN_FILE, SAMPLES_FILE, Corpus
 
 SCHEMA = pa.schema([("name", pa.string()), ("levels", pa.list_(pa.float32()))])
@@ -46,8 +50,7 @@ def test_rows_are_those_that_were_written(tmp_path: Path, lengths: list[int]) ->
     assert not [*tmp_path.iterdir()]
     assert len(found) == sum(lengths)
     assert [*found] == expected
-    assert [found[at] for at in range(len(found))] == expected
-    assert found[-3:] == expected[-3:]
+    assert [found.row(at) for at in range(len(found))] == expected
     assert [row["name"] for row in found.rows("name")] == [row["name"] for row in expected]
     assert all(batch.num_rows == BATCH_ROWS for batch in [*found.batches()][:-1])
 
@@ -60,7 +63,7 @@ def test_views_outlive_pages_and_a_row_that_is_not_there_is_an_error(tmp_path: P
         value for row in found for value in row["levels"]
     ]
     with pytest.raises(IndexError):
-        RowFile.write(tmp_path, SCHEMA, tables([3]))[3]
+        RowFile.write(tmp_path, SCHEMA, tables([3])).row(3)
 
 
 def written(path: Path, lengths: list[int]) -> list[tuple[int, int]]:
@@ -118,15 +121,6 @@ def test_small_shards_of_a_corpus_share_a_row_group(tiny_corpus: Path) -> None:
         assert table["shard"].unique().to_pylist() == [shard.shard]
 
 
-def test_older_plan_has_a_row_group_a_shard(tmp_path: Path) -> None:
-    path = tmp_path / PLAN_FILE
-    with pq.ParquetWriter(path, pa.schema([("row", pa.int64())])) as writer:
-        for first in (0, 2):
-            writer.write_table(pa.table({"row": [first, first + 1]}))
-    second = ShardPlan("tiny-train-000001.tar", "train", 2, 1, "digest")
-    assert second.rows(path).to_pylist() == [{"row": 2}, {"row": 3}]
-
-
 @pytest.mark.parametrize("positions", [[], [0], [0, 2, 3, 9], [4, 4, 5], [*range(10)]])
 def test_rows_at_positions_are_those_of_the_whole_table(
     tmp_path: Path, positions: list[int]
@@ -136,3 +130,24 @@ def test_rows_at_positions_are_those_of_the_whole_table(
     with pq.ParquetFile(tmp_path / "rows.parquet") as file:
         taken = [*take_rows(file, np.array(positions, dtype=np.int64), ["b"])]
     assert taken == table.select(["b"]).take(pa.array(positions, pa.int64())).to_pylist()
+
+
+# What a tool writes never replaces what it reads.
+
+
+def test_an_output_is_a_parquet_file_by_its_name_and_no_input(tmp_path: Path) -> None:
+    # `segue text probe nv a.csv --out a.csv` turned the captions into Parquet.
+    with pytest.raises(SpecError, match="is the input file"):
+        check_output(tmp_path / "x" / ".." / "a.parquet", None, tmp_path / "a.parquet")
+    with pytest.raises(SpecError, match="Parquet") as caught:
+        check_output(tmp_path / "a.csv")
+    assert "a.parquet" in caught.value.fix
+    check_output(tmp_path / "a.parquet", tmp_path / "b.parquet")
+
+
+def test_tags_of_which_none_can_be_said_are_an_error_and_no_empty_file(tmp_path: Path) -> None:
+    source, out = tmp_path / "tags.csv", tmp_path / "out.parquet"
+    source.write_text("id,tags\na,qwxz zzyx\nb,blorpish\n", encoding="utf-8")
+    with pytest.raises(SourceError, match="blorpish"):
+        write_caption_file(source, out, Style.NATURAL, 3, 2, 0)
+    assert not out.exists()

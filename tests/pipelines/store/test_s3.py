@@ -19,7 +19,7 @@ from pipelines.builder.build import build
 from pipelines.checks.audit import audit
 from pipelines.config.spec import Spec
 from pipelines.export import export_corpus
-from pipelines.store.lease import sole_writer, take_lease
+from pipelines.store.lease import sole_writer
 from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import Corpus
 from synth.storage import Remote
@@ -252,15 +252,6 @@ def test_what_cannot_work_is_told_before_any_work(
     assert "Traceback" not in found.stderr
     assert SECRET not in found.stderr + found.stdout
     assert not (stage / "banks").exists(), "no clip was read"
-
-
-def test_two_machines_do_not_write_one_corpus(
-    s3: S3Store, out: Remote, tiny: Callable[..., Spec]
-) -> None:
-    take_lease(out, "data_manifests/tiny/.lease", "another machine")
-    with pytest.raises(CorpusError, match="is building this corpus"):
-        build(tiny(), Path(out.url), 0)
-    assert not [key for key in out.list() if "/.lease/" not in key]
 
 
 def test_a_version_begun_at_the_store_is_refused_to_another_spec(

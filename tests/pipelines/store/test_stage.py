@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import errno
+import os
+import shutil
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +20,7 @@ from pipelines.store.stage import StagedStore, choose_stage, open_store, store_a
 from pipelines.store.store import Store
 from synth.base.errors import CorpusError, SpecError
 from synth.storage import Remote
+from tests.kit.forked import KilledError
 
 FOLDER = "data_manifests/c/.lease"
 
@@ -187,3 +192,84 @@ def test_who_adopts_a_shard_over_another_one_keeps_its_receipt_away(
         assert remote.write_over(key, receipt, None) is None
         _adopt(twin, at, shard)
         assert remote.read(key) == b"{}"
+
+
+# A folder as a store, `file:///FOLDER`: what a killed writer leaves there is whole or nothing.
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Remote:
+    return Remote(f"file://{tmp_path}/store")
+
+
+@pytest.mark.parametrize("way", ["write", "write_over", "copy"])
+def test_an_object_that_was_being_written_is_what_it_was(
+    folder: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    folder.write("a", b"before")
+    (tmp_path / "local").write_bytes(b"afterwards")
+    folder.write("b", b"afterwards")
+
+    def copy_half(source: Any, target: Any, **_: Any) -> None:
+        Path(target).write_bytes(Path(source).read_bytes()[:5])
+        raise KilledError
+
+    ways: dict[str, Callable[[], object]] = {
+        "write": lambda: folder.write("a", tmp_path / "local"),
+        "write_over": lambda: folder.write_over("a", tmp_path / "local", folder.find("a")),
+        "copy": lambda: folder.copy("b", "a"),
+    }
+    monkeypatch.setattr(shutil, "copyfile", copy_half)
+    with pytest.raises(KilledError):
+        ways[way]()
+    assert folder.read("a") == b"before"
+
+
+def test_an_object_that_was_being_created_is_not_there(
+    folder: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: Any) -> None:
+        raise KilledError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "link", killed)
+        with pytest.raises(KilledError):
+            folder.write_over("a/lease.json", b"whole", None)
+    assert list(folder.list()) == []
+    assert folder.write_over("a/lease.json", b"whole", None)
+    assert not folder.write_over("a/lease.json", b"another", None)
+    assert folder.read("a/lease.json") == b"whole"
+    assert [path.name for path in (tmp_path / "store/a").iterdir()] == ["lease.json"]
+
+
+def test_a_disk_without_links_holds_leases_too(
+    folder: Remote, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(os, "link", refuse)
+    assert folder.write_over("a", b"first", None)
+    assert not folder.write_over("a", b"second", None)
+    assert folder.read("a") == b"first"
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_a_local_file_that_is_gone_is_not_taken_for_a_lost_race(
+    folder: Remote, tmp_path: Path, held: bool
+) -> None:
+    if held:
+        folder.write("a", b"before")
+    with pytest.raises(FileNotFoundError, match="gone"):
+        folder.write_over("a", tmp_path / "gone", folder.find("a"))
+
+
+def test_what_was_being_written_goes_when_the_corpus_is_held_again(
+    folder: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SEGUE_CACHE", str(tmp_path / "cache"))
+    left = tmp_path / "store/data_manifests/c/v1/.plan.parquet.machine-1-1.partial"
+    left.parent.mkdir(parents=True)
+    left.touch()
+    with open_store(folder.url).hold_corpus("c"):
+        assert not left.exists()

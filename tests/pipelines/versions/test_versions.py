@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.builder.build import build
+from pipelines.builder.finalise import RECORD_FILE
 from pipelines.checks.audit import audit
 from pipelines.cli.look.versions import versions_command
 from pipelines.config.spec import Spec
@@ -127,7 +128,6 @@ def test_hard_links_are_counted_once(out: Path) -> None:
 
 def test_gc_keeps_the_newest_and_frees_what_it_says(out: Path) -> None:
     before, shards = on_disk(out), out / "shards" / "tiny"
-    sizes = [path.stat().st_size for path in (shards / "one").rglob("*.tar")]
     foreseen = collect_garbage(manifests(out), keep=1, dry_run=True)
     assert on_disk(out) == before
     assert [tars(out, name) for name in NAMES] == [6, 12, 6]
@@ -141,8 +141,6 @@ def test_gc_keeps_the_newest_and_frees_what_it_says(out: Path) -> None:
     assert json.loads((manifests(out) / "one" / "removed.json").read_text()) == {
         "removed_by": "segue gc",
         "version": "one",
-        "shards": 6,
-        "bytes": sum(sizes),
         "made_again_by": "segue rebuild data_manifests/tiny/one",
     }
     for keep in (1, 2):  # removed versions do not count as kept
@@ -435,3 +433,49 @@ def test_a_folder_that_is_no_corpus_is_a_clear_error(out: Path) -> None:
             collect_garbage(path, keep=1)
         assert fix in raised.value.fix
     assert segue_here("versions", out).returncode == 1
+
+
+# A gate that a version failed binds every command; one flag overrides it, and is recorded.
+
+
+@pytest.fixture
+def refused(tiny: Callable[..., Spec], tmp_path: Path) -> tuple[Spec, Path]:
+    """A corpus whose `latest` is `good`, and `bad` that a night refused; the spec of `bad`."""
+    build(tiny(version="good"), tmp_path, 0)
+    spec = tiny(version="bad", seed=8)
+    build(spec, tmp_path, 0)
+    versions = tmp_path / "data_manifests" / "tiny"
+    (versions / "latest").write_text("good\n")
+    record = {"passed": False, "gates": [{"name": "samples", "passed": False}], "metrics": {}}
+    (versions / "bad" / RECORD_FILE).write_text(json.dumps(record))
+    return spec, versions
+
+
+def test_a_refused_version_is_promoted_by_the_flag_alone_and_recorded(
+    refused: tuple[Spec, Path], tmp_path: Path
+) -> None:
+    spec, versions = refused
+    with pytest.raises(CorpusError, match="not promoted: it failed the gates samples") as error:
+        build(spec, tmp_path, 0)
+    assert "--override-gates" in error.value.fix
+    assert (versions / "latest").read_text() == "good\n"
+    spec, versions = refused
+    plain = segue_here("promote", versions, "bad")
+    assert plain.returncode == 1
+    assert "it failed the gates samples" in plain.stderr
+    assert (versions / "latest").read_text() == "good\n"
+    done = segue_here("promote", versions, "bad", "--override-gates")
+    assert done.returncode == 0, done.stderr
+    assert (versions / "latest").read_text() == "bad\n"
+    assert json.loads((versions / "bad" / RECORD_FILE).read_text())["overridden"] is True
+    build(spec, tmp_path, 0)
+
+
+def test_a_version_is_promoted_by_hand_as_to_go_back(
+    refused: tuple[Spec, Path], tmp_path: Path
+) -> None:
+    versions = refused[1]
+    (versions / "latest").write_text("bad\n")
+    assert segue_here("promote", versions, "goo").returncode == 0
+    assert (versions / "latest").read_text() == "good\n"
+    assert "no versions begin with 'none'" in segue_here("promote", versions, "none").stderr
