@@ -74,6 +74,10 @@ def describe(path: Path) -> dict[str, Any]:
             for split in pc.unique(batch["split"]).to_pylist():
                 part = batch.filter(pc.equal(batch["split"], split))
                 splits.setdefault(split, _SplitTally()).add(part)
+    counted = sorted(sizes.items())
+    places: Counter[str] = Counter()
+    for size, count in counted:
+        places.update({str(place): count for place in range(1, size + 1)})
     columns = ["id", "split", "licence", "labels", "recording"]
     clips = _read_table(manifest.with_name(CLIPS_FILE), columns).to_pylist()
     licences = Counter(clip["licence"] for clip in clips if clip["id"] in used)
@@ -84,7 +88,8 @@ def describe(path: Path) -> dict[str, Any]:
         "split": {name: tally.to_json() for name, tally in splits.items()},
         "relation": count_shares(relations),
         "negatives": count_shares(kinds),
-        "sounds in a scene": count_shares(Counter({str(n): sizes[n] for n in sorted(sizes)})),
+        "sounds in a scene": count_shares(Counter({str(size): n for size, n in counted})),
+        "place of a sound in its scene": count_shares(places),
         "licence of the clips used": count_shares(licences),
         "label (ten most frequent)": dict(list(count_shares(labels).items())[:10]),
         "reason for quarantine": {
