@@ -8,7 +8,7 @@ from typing import Final
 from synth.base.errors import SpecError
 from synth.corpus.corpus import Corpus
 from train.bench.plan import Benchmark, DataKind, TaskPlan, TaskRefusal
-from train.bench.settings import BenchSettings, Task
+from train.bench.settings import DEFAULTS, BenchSettings, Task
 from train.bench.sounds import corpus_sounds
 from train.bench.tasks import choosing, localisation, recall, zste
 from train.bench.tasks.samples import Samples
@@ -31,7 +31,7 @@ def corpus_benchmark(
     path: Path,
     split: str = "test",
     mode: AudioMode = AudioMode.SHARDS,
-    settings: BenchSettings | None = None,
+    settings: BenchSettings = DEFAULTS,
     sample_rate: int | None = None,
 ) -> Benchmark:
     """The tasks that a split's samples allow.
@@ -39,7 +39,6 @@ def corpus_benchmark(
     Args:
         sample_rate: Of the model, in Hz; where it is given, another one is refused here.
     """
-    chosen = settings or BenchSettings()
     opened = Corpus.open(path)
     if sample_rate not in (None, opened.sample_rate):
         raise SpecError(
@@ -51,10 +50,10 @@ def corpus_benchmark(
     rows = data.rows(range(len(data)))
     samples = Samples(rows, str(opened.facts["recipe"]), split)
     answers: dict[Task, TaskPlan | TaskRefusal] = {
-        task: planner(samples, chosen) for task, planner in _PLANNERS.items()
+        task: planner(samples, settings) for task, planner in _PLANNERS.items()
     }
     answers[Task.LOCALISATION] = localisation.plan_samples(
-        samples, opened.sample_rate, data.is_labelled, chosen
+        samples, opened.sample_rate, data.is_labelled, settings
     )
     facts = {
         "corpus": opened.name,
@@ -68,7 +67,7 @@ def corpus_benchmark(
         name,
         facts,
         corpus_sounds(data, rows),
-        chosen,
+        settings,
         answers,
         recordings=Recordings.of(data),
         corpus=opened,

@@ -48,6 +48,7 @@ class TaskPlan:
 
     Args:
         measure: From the embeddings of all sounds of the data, in order, and of its texts.
+        left_out: How many items the task passes over, by reason; 0 is not told.
         measure_frames: Of a task about time, which has nothing else to measure: from the scores of
             the frames of all sounds for its texts, in order. It runs only where it is asked for.
     """

@@ -69,11 +69,7 @@ def plan_negation(samples: Samples, settings: BenchSettings) -> TaskPlan | TaskR
         "samples that lack a negated caption": len(samples.rows) - len(whole),
         "samples not drawn": len(whole) - len(chosen),
     }
-    return TaskPlan(
-        tuple(text for texts in versions.values() for text in texts),
-        measure,
-        {reason: count for reason, count in left_out.items() if count},
-    )
+    return TaskPlan(tuple(text for texts in versions.values() for text in texts), measure, left_out)
 
 
 def _find_versions(row: ManifestRow) -> dict[str, str]:
@@ -186,10 +182,8 @@ def plan_triplets(samples: Samples, settings: BenchSettings) -> TaskPlan | TaskR
         return {"triplets": triplet_accuracy(np.array(blocks), settings.seed)}
 
     texts = tuple(rows[position]["caption"] for chosen in whole for position in chosen)
-    broken = len(groups) - len(whole)
-    return TaskPlan(
-        texts, measure, {"groups without all three relations": broken} if broken else {}
-    )
+    broken = {"groups without all three relations": len(groups) - len(whole)}
+    return TaskPlan(texts, measure, broken)
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,12 +306,8 @@ def plan_negatives(samples: Samples, settings: BenchSettings) -> TaskPlan | Task
             )
         return found
 
-    without = sum(not row["negatives"] for row in samples.rows)
-    return TaskPlan(
-        tuple(text for _, both in pairs for text in both),
-        measure,
-        {"samples without a false text": without} if without else {},
-    )
+    without = {"samples without a false text": sum(not row["negatives"] for row in samples.rows)}
+    return TaskPlan(tuple(text for _, both in pairs for text in both), measure, without)
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,11 +58,10 @@ def plan_samples(
         kept = [scores[number] for number in chosen]
         return localisation(kept, states, samples.groups[chosen], settings.seed)
 
-    left = len(samples.rows) - len(chosen)
     return TaskPlan(
         tuple(map(text_of, named)),
         measure,
-        {_UNLABELLED: left} if left else {},
+        {_UNLABELLED: len(samples.rows) - len(chosen)},
         measure_frames,
     )
 
@@ -77,23 +76,23 @@ DEFAULT_WINDOW_S: Final = 1.0
 DEFAULT_HOP_S: Final = 0.2
 
 
-def window_of(embedder: Embedder, settings: BenchSettings) -> float | None:
-    """Length of the windows that a model is tested with, in seconds; None for its own frames.
+def frames_of(embedder: Embedder, settings: BenchSettings) -> tuple[FrameEmbedder, int] | None:
+    """The model and the length of its own frames; None where it is tested with windows.
 
     Whoever gives a hop asks for windows.
     """
     is_free = settings.window_s is None and settings.hop_s is None
     if is_free and isinstance(embedder, FrameEmbedder) and embedder.frame:
-        return None
-    return settings.window_s or DEFAULT_WINDOW_S
+        return embedder, embedder.frame
+    return None
 
 
 def describe_frames(embedder: Embedder, settings: BenchSettings) -> str:
     """How frames get their scores, for a report."""
-    window_s = window_of(embedder, settings)
-    if window_s is None and isinstance(embedder, FrameEmbedder) and embedder.frame:
-        return f"the model's own embeddings of {embedder.frame / embedder.sample_rate:g} s"
-    return f"windows of {window_s:g} s every {settings.hop_s or DEFAULT_HOP_S:g} s"
+    if own := frames_of(embedder, settings):
+        return f"the model's own embeddings of {own[1] / embedder.sample_rate:g} s"
+    window_s, hop_s = settings.window_s or DEFAULT_WINDOW_S, settings.hop_s or DEFAULT_HOP_S
+    return f"windows of {window_s:g} s every {hop_s:g} s"
 
 
 def score_frames(
@@ -112,9 +111,10 @@ def score_frames(
         sounds: At least one.
         settings: Say whether windows are used, what fills them up, and whether long sounds are cut.
     """
-    rate, window_s = embedder.sample_rate, window_of(embedder, settings)
-    window, hop = round((window_s or 0) * rate), round((settings.hop_s or DEFAULT_HOP_S) * rate)
-    if embedder.longest is not None and window > embedder.longest:
+    rate, own = embedder.sample_rate, frames_of(embedder, settings)
+    window_s = settings.window_s or DEFAULT_WINDOW_S
+    window, hop = round(window_s * rate), round((settings.hop_s or DEFAULT_HOP_S) * rate)
+    if not own and embedder.longest is not None and window > embedder.longest:
         raise SpecError(
             f"windows of {window_s:g} s: the model takes {embedder.longest / rate:g} s",
             fix="give a shorter window",
@@ -125,10 +125,10 @@ def score_frames(
     found: list[FrameScores] = []
     for sound in sounds:
         waveform = sound.load(rate)
-        if window_s is None and isinstance(embedder, FrameEmbedder) and embedder.frame:
-            step = embedder.frame
+        if own:
+            model, step = own
             whole = cut_to_longest(waveform, sound.name, embedder, settings.cut)
-            (embedded,) = embedder.frames([whole])
+            (embedded,) = model.frames([whole])
             check_finite(embedded, [sound.name] * len(embedded))
         else:
             step = hop

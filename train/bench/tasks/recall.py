@@ -72,9 +72,7 @@ def plan_captions(
         )
 
     merged = len(captions) - len(set(query.tolist()))
-    return TaskPlan(
-        tuple(texts), measure, {"captions that repeat another": merged} if merged else {}
-    )
+    return TaskPlan(tuple(texts), measure, {"captions that repeat another": merged})
 
 
 def _check_subsets(sounds: int, settings: BenchSettings) -> None:
@@ -200,5 +198,4 @@ def _list_texts(sentences: Sequence[ProbedSentence]) -> tuple[str, ...]:
 def _count_passed_over(
     sentences: Sequence[ProbedSentence], kept: Sequence[ProbedSentence]
 ) -> dict[str, int]:
-    count = len(sentences) - len(kept)
-    return {"sentences with another connective": count} if count else {}
+    return {"sentences with another connective": len(sentences) - len(kept)}
