@@ -112,7 +112,7 @@ def open_splits(config: TrainConfig) -> list[SplitData]:
         corpus = Corpus.open(mix.corpus)
         refuse_unlike(where, corpus, TRAIN, [each.corpus for each in splits])
         data = SplitData(corpus, TRAIN, config.mode)
-        if data.stated_audible != main.stated_audible:
+        if data.audible != main.audible:
             raise SpecError(
                 f"{where}: was built with another `truth.min_overlap_s` than {config.corpus}",
                 fix="build both with the same `truth.min_overlap_s`",

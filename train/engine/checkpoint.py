@@ -19,7 +19,7 @@ from synth.base.atomic import write_bytes
 from synth.base.errors import CorpusError, SpecError
 from train.config.run import Precision, TrainConfig
 from train.engine.log import LOG_FILE, TENSORBOARD, read_log
-from train.engine.optimizer import PEAK, build_optimizer, is_fused
+from train.engine.optimizer import build_optimizer, is_fused
 from train.engine.ranks import RankProcess
 from train.engine.run_folder import (
     BEST_FILE,
@@ -265,10 +265,8 @@ def _take_up(state: State, config: TrainConfig, saved: dict[str, Any], rank: int
         or not 0 <= steps[1] <= steps[0] <= config.steps
     ):
         raise ValueError(f"steps {steps}")
-    groups = zip(saved["optimizer"]["param_groups"], state.optimizer.param_groups, strict=True)
-    for group, made in groups:  # an older run may have saved another way, or less
+    for group in saved["optimizer"]["param_groups"]:  # it may have learnt on another device
         group["fused"] = is_fused(state.device)
-        group.setdefault(PEAK, made[PEAK])
     state.optimizer.load_state_dict(saved["optimizer"])
     if state.average is not None:
         state.average.load_state_dict(saved["average"])

@@ -14,7 +14,6 @@ from torch import Tensor, distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from synth.base.errors import SpecError
-from train.data.loader import Share
 from train.losses.batch import Alone, Ranks, World
 from train.model.device import torch_device
 
@@ -40,11 +39,6 @@ class RankProcess:
     def is_leader(self) -> bool:
         """Whether it is the process that writes files and shows progress."""
         return self.rank == 0
-
-    @property
-    def share(self) -> Share:
-        """Its part of every batch."""
-        return Share(self.rank, self.ranks)
 
     def world(self, counts: Sequence[int]) -> World:
         """What losses see of the others, given how many rows of the batch each process holds."""

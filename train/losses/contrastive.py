@@ -37,9 +37,10 @@ class LossPlan:
     target: Float[Tensor, "rows columns"]
 
     def concat(
-        self, weight: Float[Tensor, "rows more"], target: Float[Tensor, "rows more"]
+        self, weight: Float[Tensor, "rows more"], target: Float[Tensor, "rows more"] | None = None
     ) -> LossPlan:
-        """The plan with more candidates, after those it has."""
+        """The plan with more candidates, after those it has; no answers without `target`."""
+        target = torch.zeros_like(weight) if target is None else target
         return LossPlan(
             torch.cat([self.weight, weight], dim=1), torch.cat([self.target, target], dim=1)
         )

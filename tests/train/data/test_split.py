@@ -25,7 +25,7 @@ from synth.storage.room import NoRoomError, Slot
 from tests.kit.builds import UNCERTIFIED
 from train.config.run import AudioMode, Stage, TrainConfig
 from train.data import rows
-from train.data.loader import Assembler, Loader, Share
+from train.data.loader import Assembler, Loader
 from train.data.meaning import meaning
 from train.data.rows import Row
 from train.data.split import SplitData, number_keys
@@ -283,7 +283,7 @@ def test_a_batch_takes_its_rows_once(
     assembler = Assembler.of(
         data, TextTokenizer.of_texts(data.vocabulary()), settings(), cached=False
     )
-    loader = Loader(assembler, settings(), Share())
+    loader = Loader(assembler, settings())
     asked: list[int] = []
     take = SplitData.rows
 
