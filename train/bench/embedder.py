@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -15,7 +16,7 @@ from torch.nn.functional import normalize
 
 from synth.audio.dsp import Audio
 from synth.base.errors import CorpusError, SpecError
-from synth.base.progress import Observer, Silent
+from synth.base.progress import Observer, Silent, track
 from synth.base.units import Frames
 from train.bench.settings import Padding
 from train.bench.sounds import SoundItem
@@ -53,11 +54,7 @@ class Embedder(Protocol):
         """
 
     def texts(self, texts: Sequence[str]) -> Embeddings:
-        """Unit-length embeddings of texts, in order, float64.
-
-        Args:
-            texts: At least one.
-        """
+        """Unit-length embeddings of texts, in order, float64."""
 
 
 @runtime_checkable
@@ -145,15 +142,11 @@ def embed_texts(embedder: Embedder, texts: Sequence[str], observer: Observer | N
     # Texts of one length stand together, so that little is spent on padding.
     unique = sorted(set(texts), key=lambda text: (len(text.split()), text))
     said: dict[str, Embedding] = {}
-    observer = observer or Silent()
-    observer.start("read", len(unique), "texts")
-    for start in range(0, len(unique), TOGETHER):
-        part = unique[start : start + TOGETHER]
+    unread = track(unique, observer or Silent(), "read", "texts")
+    while part := list(islice(unread, TOGETHER)):
         embedded = embedder.texts(part)
         check_finite(embedded, part)
         said.update(zip(part, embedded, strict=True))
-        observer.advance("read", len(part))
-    observer.finish("read")
     return said
 
 
@@ -177,25 +170,20 @@ def embed_sounds(
     Sounds of similar length stand together, and only one batch is in memory.
 
     Args:
-        sounds: At least one.
         cut: Hear the first part of sounds that are too long for the model.
     """
     order = sorted(range(len(sounds)), key=lambda number: (sounds[number].size, number))
+    unheard = track([sounds[n] for n in order], observer or Silent(), "listen", "sounds")
     parts, was_cut = [], 0
-    observer = observer or Silent()
-    observer.start("listen", len(order), "sounds")
-    for start in range(0, len(order), TOGETHER):
-        waveforms = []
-        batch = [sounds[number] for number in order[start : start + TOGETHER]]
-        for sound in batch:
-            waveform = sound.load(embedder.sample_rate)
-            fitted = cut_to_longest(waveform, sound.name, embedder, cut)
-            was_cut += len(fitted) < len(waveform)
-            waveforms.append(fitted)
-        parts.append(embedder.audio(waveforms))
+    while batch := list(islice(unheard, TOGETHER)):
+        whole = [sound.load(embedder.sample_rate) for sound in batch]
+        fitted = [
+            cut_to_longest(waveform, sound.name, embedder, cut)
+            for waveform, sound in zip(whole, batch, strict=True)
+        ]
+        was_cut += sum(len(part) < len(all_) for part, all_ in zip(fitted, whole, strict=True))
+        parts.append(embedder.audio(fitted))
         check_finite(parts[-1], [sound.name for sound in batch])
-        observer.advance("listen", len(waveforms))
-    observer.finish("listen")
     embedded = np.concatenate(parts)
     back = np.empty_like(embedded)
     back[order] = embedded

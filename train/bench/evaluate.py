@@ -148,12 +148,7 @@ def assess(
     *,
     baselines: bool = False,
 ) -> Evaluation:
-    """Test a model: each sound and each different text is embedded once.
-
-    Args:
-        tasks: Which tasks; by default all that the data allows.
-        baselines: Whether to tell of a split of a corpus what needs no listening.
-    """
+    """Test a model: each sound and each different text is embedded once."""
     chosen = benchmark.settings
     plans = benchmark.plans(tasks)
     if not len(benchmark.sounds):

@@ -145,8 +145,6 @@ def describe_heard(recordings: Recordings | None, what: str, model: Path) -> str
     """How many recordings of a test a model was trained on, in words.
 
     Args:
-        recordings: Of the test; None where it does not tell them.
-        what: What the test is, for where it does not.
         model: Folder of a run; of any other model it is not known.
     """
     if recordings is None:

@@ -21,13 +21,13 @@ from synth.labels.lexicon import Phrase
 from synth.sources.reading.files import read_json, wrong_value_error
 from synth.sources.reading.tables import Columns, read_cells, read_rows
 from synth.text.order.clause_swap import Probe
+from train.bench.metrics.measure import number_keys
 from train.bench.plan import Benchmark, DataKind, TaskPlan, TaskRefusal
 from train.bench.settings import DEFAULTS, BenchSettings, Task
 from train.bench.sounds import Files
 from train.bench.tasks import recall, zste
 from train.bench.tasks.choosing import Instance, SoundQuestion, plan_compa, plan_questions
 from train.bench.tasks.recall import ProbedSentence
-from train.data.split import number_keys
 
 
 def header(path: Path) -> tuple[str, ...]:
@@ -78,11 +78,7 @@ def _refuse_as_corpus() -> Iterator[None]:
 def unnamed_rows(
     path: Path, columns: Sequence[str], fix: str
 ) -> Iterator[tuple[int, Mapping[str, str]]]:
-    """The rows of a CSV file that has no header, and their numbers.
-
-    Args:
-        columns: What its columns are; each holds something in every row.
-    """
+    """The rows of a CSV file that has no header, and their numbers."""
     with _refuse_as_corpus():
         for number, cells in read_cells(path, fix):
             if len(cells) != len(columns) or not all(cell.strip() for cell in cells):
@@ -263,7 +259,6 @@ def questions_benchmark(
 
     Args:
         table: CSV with question, audio_path, optionA to optionD, and the letter in correct.
-        audio: Folder that audio_path starts from; by default that of the table.
     """
     files, questions = Files(audio or table.parent, table), []
     fix = f"give TREA's CSV, with the columns {', '.join(QUESTION_COLUMNS)}"
@@ -450,7 +445,7 @@ def classes_benchmark(
         raise SpecError(f"{table}: no fold {tested}", fix=f"its folds are {shown}")
     sounds = files.sounds()
     every = sorted(classes)
-    groups = number_keys(recordings).numpy()
+    groups = number_keys(recordings)
     t1: TaskPlan | TaskRefusal = TaskRefusal("a sound bears several labels")
     if not layout.several:
         single = [(sound, label) for sound, (label,) in enumerate(borne)]

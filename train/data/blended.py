@@ -122,11 +122,7 @@ def open_splits(config: TrainConfig) -> list[SplitData]:
 
 
 def refuse_unlike(where: str, corpus: Corpus, split: str, others: Sequence[Corpus]) -> None:
-    """Check that samples of a split can be in one batch with those of other corpora.
-
-    Args:
-        where: Names the corpus in an error.
-    """
+    """Check that samples of a split can be in one batch with those of other corpora."""
     if split not in corpus.splits:
         raise SpecError(
             f"{where}: has no split {split!r}", fix=f"its splits are {', '.join(corpus.splits)}"

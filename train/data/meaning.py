@@ -84,10 +84,6 @@ def find_unrefuted(
 
     The negatives of a row are known to be false. Other claims are judged on what is heard of it; of
     a part of a sample they count as not refuted.
-
-    Args:
-        claims: What the caption of each says, as JSON.
-        audible: Shortest overlap that can be heard, in frames.
     """
     found = torch.zeros(len(rows), len(rows), dtype=torch.bool)
     groups: dict[str, list[int]] = {}

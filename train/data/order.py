@@ -95,12 +95,7 @@ class BatchOrder:
         seed: int,
         name: str,
     ) -> BatchOrder:
-        """The order of a pool of samples.
-
-        Args:
-            groups: Number of the group of each sample of the pool.
-            batch: Most samples in a batch.
-        """
+        """The order of a pool of samples."""
         if keep_groups:
             units = _number_by_appearance(groups)
             members = _narrow(pool[np.argsort(units, kind="stable")])

@@ -59,11 +59,7 @@ VAL: Final = "val"
 
 
 class SplitData:
-    """One split of a corpus, by position.
-
-    Args:
-        rows: Those of the split, where they are opened already.
-    """
+    """One split of a corpus, by position."""
 
     def __init__(
         self, corpus: Corpus, split: str, mode: AudioMode, rows: SplitRows | None = None
@@ -301,9 +297,3 @@ def find_labelled(corpus: Corpus, split: str) -> Iterator[Bool[np.ndarray, " sam
             yield pc.list_value_length(part["dense"]).to_numpy() > 0
         else:
             yield np.zeros(len(part), dtype=bool)
-
-
-def number_keys(keys: Sequence[str]) -> Int[Tensor, " keys"]:
-    """Numbers that are equal where keys are equal."""
-    known: dict[str, int] = {}
-    return torch.tensor([known.setdefault(key, len(known)) for key in keys], dtype=torch.long)

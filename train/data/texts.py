@@ -56,11 +56,7 @@ class Texts:
 
 @dataclass(frozen=True)
 class TextSampler:
-    """Chooses the texts of samples, and changes them as the settings ask.
-
-    Args:
-        tags: Tags of each clip, by clip id.
-    """
+    """Chooses the texts of samples, and changes them as the settings ask."""
 
     sampling: TextSampling
     tags: Mapping[str, Sequence[Tag]]

@@ -77,11 +77,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class RandomState:
-    """State of torch's random number generators.
-
-    Args:
-        device: Of the device's, None where that is the CPU.
-    """
+    """State of torch's random number generators."""
 
     cpu: Tensor
     device: Tensor | None
@@ -108,11 +104,7 @@ class RandomState:
 def create_state(
     config: TrainConfig, sample_rate: int, vocabulary: int, process: RankProcess
 ) -> State:
-    """The state before the first step, its weights drawn from torch's generator.
-
-    Args:
-        vocabulary: Number of words, for a text tower that learns its own.
-    """
+    """The state before the first step, its weights drawn from torch's generator."""
     model = build_model(config.model, sample_rate, vocabulary).to(process.device)
     if process.rank:
         # DDP replaces these weights by those of process 0; the dropout is this process's own.

@@ -25,11 +25,7 @@ _LAUNCHERS: Final = ("SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE")
 
 @dataclass(frozen=True, slots=True)
 class RankProcess:
-    """This process among those of a run.
-
-    Args:
-        rank: Its number; number 0 writes and shows.
-    """
+    """This process among those of a run."""
 
     rank: int
     ranks: int

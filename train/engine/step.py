@@ -74,9 +74,6 @@ def train_step(
 
     A step whose loss or gradient is not finite on any process is not applied, nor is any after it:
     neither weights nor optimizer are changed. `settle` tells.
-
-    Args:
-        state: Is changed: weights, optimizer, moving average, step and what `settle` reads.
     """
     set_rates(state.optimizer, config, batch.step)
     state.model.train()
@@ -110,11 +107,7 @@ def train_step(
 def find_fault(
     latest: Float[Tensor, 2], step: int, before: Float[Tensor, 2] | None
 ) -> Float[Tensor, 2]:
-    """The first step that was not finite and its loss, step -1 for none.
-
-    Args:
-        latest: Loss and norm of the gradient of this step.
-    """
+    """The first step that was not finite and its loss, step -1 for none."""
     if before is None:
         before = torch.full_like(latest, -1)
     now = torch.stack([torch.full_like(latest[0], step), latest[0]])

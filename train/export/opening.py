@@ -103,11 +103,7 @@ def _folder_kind(folder: Path) -> ModelKind:
 
 
 def transformers_kind(model: Path, facts: Mapping[str, Any]) -> ModelKind:
-    """The kind of a transformers model.
-
-    Args:
-        facts: What its config.json says.
-    """
+    """The kind of a transformers model."""
     kind = facts.get("model_type")
     if kind == "clap":
         return ModelKind.CLAP
@@ -159,11 +155,7 @@ _TOKENIZER: Final = (
 
 
 def open_model(model: Path, tokenizer: str | None = None) -> Exported:
-    """The model that a folder or a file holds, or a name on huggingface.co, for the CPU.
-
-    Args:
-        tokenizer: Of a LAION-CLAP checkpoint, by folder or name; by default RoBERTa's.
-    """
+    """The model that a folder or a file holds, or a name on huggingface.co, for the CPU."""
     match kind := model_kind(model):
         case ModelKind.RUN:
             run = load_run(model)

@@ -68,11 +68,7 @@ def contrastive_rows(
 
 
 def same_meaning_mask(*keys: Int[Tensor, " batch"]) -> Bool[Tensor, "batch batch"]:
-    """Which captions of a batch say the same: those that share any of the keys.
-
-    Args:
-        keys: Numbers that are equal where texts (or canonical claims) are equal.
-    """
+    """Which captions of a batch say the same: those that share any of the keys."""
     first, *rest = (key[:, None] == key[None, :] for key in keys)
     for other in rest:
         first = first | other

@@ -28,7 +28,7 @@ from train.data import rows
 from train.data.loader import Assembler, Loader
 from train.data.meaning import meaning
 from train.data.rows import Row
-from train.data.split import SplitData, number_keys
+from train.data.split import SplitData
 from train.data.tokenizer import CutTexts, TextTokenizer
 
 
@@ -317,7 +317,3 @@ def test_meaning_forgets_how_equal_compositions_are_nested(kind: str) -> None:
     assert meaning(json.dumps(left)) == meaning(json.dumps(right))
     other = {"overlay": [join(a, b), c], "offset": 1}
     assert meaning(json.dumps(left)) != meaning(json.dumps(other))
-
-
-def test_numbers_are_equal_where_keys_are() -> None:
-    assert number_keys(["b", "a", "b"]).tolist() == [0, 1, 0]

@@ -26,9 +26,6 @@ def choose_one(
     """Top-1 accuracy: the share of units whose closest option is a right one.
 
     Tied best options share the point. Chance is the mean share of right options.
-
-    Args:
-        correct: Which options are right; each unit needs one.
     """
     check_similarity(similarity, (None, None))
     check_correct(similarity, correct)
@@ -55,10 +52,6 @@ def choose_two(
     seed: int = 0,
 ) -> dict[str, Metric]:
     """ZSTE T2 and T5: the two closest options, of which two are right.
-
-    Args:
-        similarity: Of every unit to its options, two or more.
-        correct: Which options are right, exactly two a unit.
 
     Returns:
         With n options, chance in brackets: `strict`, both chosen are right (1 / (n over 2));

@@ -36,9 +36,6 @@ def retrieval(
     A query may have several right items, as an audio has several captions: recall and median rank
     are those of the best-ranked right one, mAP@10 counts all of them.
 
-    Args:
-        correct: Which items are right; each query needs one.
-
     Returns:
         `r1`, `r5`, `r10` and `map10` in 0 to 1, and `median_rank` from 1.
     """
@@ -81,12 +78,7 @@ def query_points(
 
 
 def chance(name: str, right: Int[np.ndarray, " queries"], items: int) -> float:
-    """The chance level of one of the metrics.
-
-    Args:
-        name: Key of `query_points`.
-        right: Number of right items of each query.
-    """
+    """The chance level of one of the metrics."""
     if name == "median_rank":
         return median_rank_chance(right, items)
     if name == f"map{AP_RANKS}":
@@ -264,11 +256,7 @@ def _mean_of_medians(points: Float[np.ndarray, "subsets queries"]) -> Statistic:
 def class_embeddings(
     embedded: Float[np.ndarray, "classes templates dim"],
 ) -> Float[np.ndarray, "classes dim"]:
-    """One unit-length embedding a class: the mean over its prompts (Radford et al., 2021).
-
-    Args:
-        embedded: Unit-length embeddings of each class in each template.
-    """
+    """One unit-length embedding a class: the mean over its prompts (Radford et al., 2021)."""
     if not embedded.shape[1]:
         raise ValueError("a class needs a prompt")
     mean = embedded.mean(axis=1)

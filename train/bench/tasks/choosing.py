@@ -188,11 +188,7 @@ def plan_triplets(samples: Samples, settings: BenchSettings) -> TaskPlan | TaskR
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Two sounds and two captions; each caption is true of the sound at its place alone.
-
-    Args:
-        sounds: Positions of the samples' rows.
-    """
+    """Two sounds and two captions; each caption is true of the sound at its place alone."""
 
     sounds: tuple[int, int]
     texts: tuple[str, str]
@@ -204,9 +200,6 @@ def find_blocks(rows: Sequence[ManifestRow], edits: Collection[str]) -> list[Blo
 
     A false caption and the true one that it stands against make a block where another sample of the
     group has the two the other way round.
-
-    Args:
-        rows: Of a split, with group, caption and negatives.
     """
     groups: dict[str, list[int]] = defaultdict(list)
     for number, row in enumerate(rows):
@@ -240,12 +233,7 @@ def score_blocks(
     positions: Mapping[int, int],
     seed: int = 0,
 ) -> dict[str, Metric]:
-    """`text`, `audio` and `group`, as `metrics.block_scores` tells them.
-
-    Args:
-        blocks: At least one.
-        positions: Of each sample's sound in `audio`.
-    """
+    """`text`, `audio` and `group`, as `metrics.block_scores` tells them."""
     sounds = np.array([[positions[number] for number in each.sounds] for each in blocks])
     texts = np.stack([[said[text] for text in each.texts] for each in blocks])
     similarity = np.einsum("bid,bjd->bij", audio[sounds], texts)

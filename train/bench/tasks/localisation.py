@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float
 
 from synth.audio.dsp import Audio
 from synth.base.errors import SpecError
-from synth.base.progress import Observer, Silent
+from synth.base.progress import Observer, Silent, track
 from synth.base.units import Frames
 from synth.corpus.schema import read_timeline
 from synth.truth.frames import FRAMES_PER_S, count_frames, frame_length, label_frames
@@ -40,11 +40,7 @@ _UNLABELLED: Final = "samples whose sounds have no labels with times"
 def plan_samples(
     samples: Samples, rate: int, labelled: Bool[np.ndarray, " samples"], settings: BenchSettings
 ) -> TaskPlan | TaskRefusal:
-    """`localisation_*`: the labels of the split as texts ("a dog barks").
-
-    Args:
-        rate: Their sample rate in Hz.
-    """
+    """`localisation_*`: the labels of the split as texts ("a dog barks")."""
     chosen: list[int] = np.flatnonzero(labelled).tolist()
     if not chosen:
         return TaskRefusal("no sample has labels with times")
@@ -106,10 +102,6 @@ def score_frames(
     """Cosines of the frames of every sound to each text, -1 in digital silence.
 
     A frame that several stretches of a model share has their mean, by how much of it each covers.
-
-    Args:
-        sounds: At least one.
-        settings: Say whether windows are used, what fills them up, and whether long sounds are cut.
     """
     rate, own = embedder.sample_rate, frames_of(embedder, settings)
     window_s = settings.window_s or DEFAULT_WINDOW_S
@@ -120,10 +112,8 @@ def score_frames(
             fix="give a shorter window",
         )
     wanted = np.array([said[text] for text in texts])
-    observer = observer or Silent()
-    observer.start("listen", len(sounds), "sounds")
-    found: list[FrameScores] = []
-    for sound in sounds:
+    scores: list[FrameScores] = []
+    for sound in track(sounds, observer or Silent(), "listen", "sounds"):
         waveform = sound.load(rate)
         if own:
             model, step = own
@@ -135,10 +125,8 @@ def score_frames(
             parts = windows(waveform, sound.name, window, hop)
             fitted = fill_up(parts, settings.padding, embedder.longest)
             embedded, _ = embed_sounds(embedder, fitted)
-        found.append(_spread(embedded @ wanted.T, waveform, step, rate))
-        observer.advance("listen", 1)
-    observer.finish("listen")
-    return found
+        scores.append(_spread(embedded @ wanted.T, waveform, step, rate))
+    return scores
 
 
 def windows(waveform: Audio, name: str, window: Frames, hop: Frames) -> list[SoundItem]:

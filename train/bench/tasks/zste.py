@@ -75,12 +75,7 @@ def plan_singles(
     groups: Int[np.ndarray, " all"],
     settings: BenchSettings,
 ) -> TaskPlan:
-    """T1 for single sounds: `zste_t1`, chance one over the number of classes.
-
-    Args:
-        single: Number of each single sound, and its class.
-        groups: Of all sounds, by number.
-    """
+    """T1 for single sounds: `zste_t1`, chance one over the number of classes."""
     texts = [row[0] for row in prompts(classes, (T1,))]
     numbers = [number for number, _ in single]
     correct = np.array([[label == other for other in classes] for _, label in single])
@@ -157,12 +152,7 @@ class Prompts:
 
 @dataclass(frozen=True)
 class PromptChoice:
-    """Samples of which each chooses among its own prompts.
-
-    Args:
-        options: Numbers of the prompts of each.
-        correct: Which of them are right.
-    """
+    """Samples of which each chooses among its own prompts."""
 
     heard: Sequence[SoundPair]
     options: Int[np.ndarray, "samples options"]
@@ -184,8 +174,6 @@ def pair_tasks(
     """T2 to T5 over pairs of sounds.
 
     Args:
-        heard: The samples, at least one.
-        groups: Of all samples of the split, by number.
         settings: Give the number of prompts of T4 and T5B; where the absent classes make fewer,
             there are fewer, and chance says so.
     """
