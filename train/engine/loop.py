@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,24 @@ class TrainResult:
     data_wait: float
     warning: str = ""
     cut: CutTexts = field(default_factory=CutTexts)
+
+    def _repr_html_(self) -> str:
+        kept = f"of step {self.best_step:,}"
+        facts = {
+            "model": str(self.folder),
+            "steps": f"{self.step:,}" + ("" if self.finished else ", stopped: resume=True goes on"),
+            "loss": f"{self.loss:.3f}",
+            "weights": kept if self.best_loss is None else f"{kept}, val_loss {self.best_loss:.3f}",
+            "speed": f"{self.samples_per_s:.0f} samples/s, data wait {self.data_wait:.0%}",
+            "held up": self.warning,
+            "texts": str(self.cut) if self.cut.cut else "",
+        }
+        rows = (
+            f"<tr><th>{name}</th><td>{escape(fact)}</td></tr>"
+            for name, fact in facts.items()
+            if fact
+        )
+        return f"<table>{''.join(rows)}</table>"
 
 
 def train(
