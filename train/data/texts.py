@@ -110,8 +110,8 @@ class TextSampler:
         if tags and rng.random() < self.sampling.p_insert.at(step):
             texts = self._insert_denial(texts, tags, rng)
         caption, claim, behind = texts[0], chosen["claim"], 1 + len(positives)
-        denied = _select_denied(row) if Role.DENIED in stage.roles else ()
-        others = texts[1:behind], texts[behind:], denied
+        denied = [text["text"] for text in row["negatives"] if text["kind"] == FULLY_NEGATED]
+        others = texts[1:behind], texts[behind:], denied[:1] if Role.DENIED in stage.roles else ()
         return caption, claim, find_meaning(caption, claim), *others
 
     def _tags(self, clips: Iterable[str]) -> list[Tag]:
@@ -153,10 +153,7 @@ def _join_tags(tags: Sequence[Tag]) -> Sentence | None:
     sentence = join_tags(tags)
     if not sentence.text:
         return None
-    return {
-        "text": sentence.text,
-        "claim": claim_to_text(tag_claim(sentence.present)),
-    }
+    return {"text": sentence.text, "claim": claim_to_text(tag_claim(sentence.present))}
 
 
 def _select_positives(row: Row, caption: Sentence, stage: Stage) -> list[str]:
@@ -173,7 +170,3 @@ def _select_negatives(row: Row, caption: Sentence | None, stage: Stage) -> list[
         told = {caption["text"]} if "connective" in caption else {caption["text"], row["caption"]}
         found = [text for text in found if text.get("against", "") in {"", *told}]
     return [text["text"] for text in found]
-
-
-def _select_denied(row: Row) -> list[str]:
-    return [text["text"] for text in row["negatives"] if text["kind"] == FULLY_NEGATED][:1]

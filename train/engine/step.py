@@ -151,7 +151,7 @@ def backward(
     of_whole = torch.autograd.grad(loss, whole, materialize_grads=True)
     of_audio, of_texts, of_scale, of_bias, of_frames = of_whole
     of_parts = [
-        gradient.split([len(part) for part in column])
+        gradient.split([len(part) for part in column])  # type: ignore[no-untyped-call]
         for gradient, column in ((of_audio, audio), (of_texts, texts), (of_frames, frames))
     ]
 

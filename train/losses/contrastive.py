@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from train.losses.batch import Embedded, Ragged, World
@@ -67,14 +67,6 @@ def contrastive_rows(
     return (exact + weight.log()).logsumexp(dim=1) - (target * exact).sum(dim=1)
 
 
-def same_meaning_mask(*keys: Int[Tensor, " batch"]) -> Bool[Tensor, "batch batch"]:
-    """Which captions of a batch say the same: those that share any of the keys."""
-    first, *rest = (key[:, None] == key[None, :] for key in keys)
-    for other in rest:
-        first = first | other
-    return first
-
-
 @dataclass(frozen=True, slots=True)
 class Candidates:
     """The rows of all processes, as the rows of this one see them.
@@ -102,7 +94,7 @@ def candidates_of(batch: Embedded, world: World) -> Candidates:
     audio, captions = both.chunk(2, dim=1)
     keys = world.gather(torch.stack([batch.texts, batch.meanings], dim=1))
     mine = slice(world.first, world.first + len(batch.audio))
-    same = same_meaning_mask(*keys.unbind(dim=1))[mine]
+    same = (keys[mine, None] == keys).any(dim=2)
     same[:, mine] |= batch.unrefuted | batch.unrefuted.T
     return Candidates(
         audio=audio,

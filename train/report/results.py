@@ -168,4 +168,7 @@ def _read(path: Path, run: Path, weights: str) -> Tested:
 
 
 def _metric(facts: Mapping[str, Any]) -> Metric:
-    return Metric(**{name: math.nan if value is None else value for name, value in facts.items()})
+    known: dict[str, Any] = {
+        name: math.nan if value is None else value for name, value in facts.items()
+    }
+    return Metric(**known)

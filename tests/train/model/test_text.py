@@ -21,16 +21,15 @@ from transformers import (
 )
 
 from synth.base.errors import SpecError
-from tests.kit.tiny_models import save_ast, save_gpt2, save_modernbert, save_qwen3, save_whisper
-from train.config.model import (
-    AudioConfig,
-    HeadConfig,
-    HeadKind,
-    ModelConfig,
-    TextConfig,
-    TokenKind,
-    TowerKind,
+from tests.kit.tiny_models import (
+    model_over,
+    save_ast,
+    save_gpt2,
+    save_modernbert,
+    save_qwen3,
+    save_whisper,
 )
+from train.config.model import HeadKind
 from train.model.clap import ModelLibrary, text_tower
 from train.model.towers.base import TextTower
 
@@ -45,12 +44,7 @@ SIZES: dict[str, Any] = {
 
 
 def tower(folder: Path, head: HeadKind = HeadKind.TRANSFORMER) -> TextTower:
-    config = ModelConfig(
-        dim=16,
-        head=HeadConfig(kind=head),
-        audio=AudioConfig(tokens=TokenKind.POOLED),
-        text=TextConfig(kind=TowerKind.TRANSFORMERS, name=str(folder)),
-    )
+    config = model_over(None, folder, head, dim=16)
     return text_tower(config, 0, ModelLibrary()).eval()
 
 

@@ -19,7 +19,7 @@ from transformers import (
 )
 
 from synth.base.errors import SpecError
-from train.config.model import AudioConfig, ModelConfig, TextConfig, TowerKind
+from tests.kit.tiny_models import model_over
 from train.data.tokenizer import TextTokenizer
 from train.model.clap import build_model
 from train.model.loading import model_rate, transformers_model
@@ -59,11 +59,7 @@ def folders(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def clap(audio: Path, text: Path) -> Clap:
-    config = ModelConfig(
-        dim=16,
-        audio=AudioConfig(kind=TowerKind.TRANSFORMERS, name=str(audio)),
-        text=TextConfig(kind=TowerKind.TRANSFORMERS, name=str(text)),
-    )
+    config = model_over(audio, text, dim=16)
     with torch.random.fork_rng():
         torch.manual_seed(0)
         return build_model(config, RATE, vocabulary=0).eval()

@@ -49,7 +49,8 @@ def plan_negation(samples: Samples, settings: BenchSettings) -> TaskPlan | TaskR
     whole = [number for number, each in enumerate(said_of) if len(each) == len(kinds)]
     if not whole:
         return TaskRefusal("no sample has its caption with half and with all of its tags denied")
-    chosen = _draw_samples(whole, settings)
+    order = Randomness(settings.seed).at("bench/negation", 0).permutation(len(whole))
+    chosen = [whole[place] for place in sorted(order[: settings.negation_sample].tolist())]
     versions = {kind: [said_of[number][kind] for number in chosen] for kind in kinds}
 
     def measure(audio: Embeddings, said: Said) -> dict[str, Metric]:
@@ -80,14 +81,6 @@ def _find_versions(row: ManifestRow) -> dict[str, str]:
         if texts:
             found[name] = texts[0]
     return found
-
-
-def _draw_samples(whole: list[int], settings: BenchSettings) -> list[int]:
-    most = settings.negation_sample
-    if most is None or len(whole) <= most:
-        return whole
-    order = Randomness(settings.seed).at("bench/negation", 0).permutation(len(whole))
-    return [whole[place] for place in sorted(order[:most].tolist())]
 
 
 def _measure_recall(

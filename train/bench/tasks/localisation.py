@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Final
 
 import numpy as np
@@ -138,11 +137,7 @@ def windows(waveform: Audio, name: str, window: Frames, hop: Frames) -> list[Sou
     middles = range((hop - window) // 2, len(waveform) + (hop - window) // 2, hop)
     starts = (min(max(middle, 0), max(len(waveform) - window, 0)) for middle in middles)
     parts = [waveform[start : start + window] for start in starts]
-    return [SoundItem(name, 0, partial(_load_part, part)) for part in parts]
-
-
-def _load_part(part: Audio, rate: int) -> Audio:
-    return part
+    return [SoundItem(name, 0, lambda _, part=part: part) for part in parts]  # type: ignore[misc]
 
 
 def _spread(
