@@ -184,19 +184,23 @@ def save_clap(
     return folder
 
 
+WAVEFORM_SIZES: dict[str, Any] = {
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 16,
+    "conv_dim": (8, 8),
+    "conv_stride": (10, 8),
+    "conv_kernel": (10, 8),
+    "num_conv_pos_embeddings": 4,
+    "num_conv_pos_embedding_groups": 2,
+    "num_feat_extract_layers": 2,
+}
+"""Of models of the wav2vec 2.0 family."""
+
+
 def save_hubert(folder: Path) -> Path:
-    config = HubertConfig(
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=16,
-        conv_dim=(8, 8),
-        conv_stride=(10, 8),
-        conv_kernel=(10, 8),
-        num_conv_pos_embeddings=4,
-        num_conv_pos_embedding_groups=2,
-        num_feat_extract_layers=2,
-    )
+    config = HubertConfig(**WAVEFORM_SIZES)
     with torch.random.fork_rng():
         torch.manual_seed(1)
         HubertModel(config).save_pretrained(folder)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from synth.base.errors import SpecError
 from synth.corpus.corpus import Corpus
 from train.bench.plan import Benchmark, DataKind, TaskPlan, TaskRefusal
 from train.bench.settings import DEFAULTS, BenchSettings, Task
-from train.bench.sounds import corpus_sounds
+from train.bench.sounds import check_rate, corpus_sounds
 from train.bench.tasks import choosing, localisation, recall, zste
 from train.bench.tasks.samples import Samples
 from train.config.run import AudioMode
@@ -40,12 +39,8 @@ def corpus_benchmark(
         sample_rate: Of the model, in Hz; where it is given, another one is refused here.
     """
     opened = Corpus.open(path)
-    if sample_rate not in (None, opened.sample_rate):
-        raise SpecError(
-            f"the model takes audio at {sample_rate} Hz, but corpus {opened.name} is at "
-            f"{opened.sample_rate} Hz",
-            fix=f"build the corpus with sample_rate: {sample_rate}",
-        )
+    if sample_rate is not None:
+        check_rate(opened, sample_rate)
     data = SplitData(opened, split, mode)
     rows = data.rows(range(len(data)))
     samples = Samples(rows, str(opened.facts["recipe"]), split)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 import re
 from collections import Counter
@@ -32,13 +31,9 @@ from train.bench.tasks.recall import ProbedSentence
 
 def header(path: Path) -> tuple[str, ...]:
     """The columns of a CSV file."""
-    if not path.is_file():
-        raise CorpusError(f"{path}: no such file", fix="give the benchmark's CSV file")
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            return tuple(next(csv.reader(file, strict=True), ()))
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise CorpusError(f"{path}: {error}", fix="save it as CSV in UTF-8") from error
+    with _refuse_as_corpus():
+        rows = read_cells(path, "give the benchmark's CSV file")
+        return tuple(next((cells for _, cells in rows), ()))
 
 
 def rows(

@@ -80,7 +80,7 @@ def train_step(
     state.optimizer.zero_grad()
     batch = batch.to(state.device)
     parts = load_parts(batch, state.model, cache, config.accumulate)
-    loss = backward(encoder, parts, batch, config, process.world(batch.counts))
+    loss = backward(encoder, parts, batch, config, World(batch.counts, process.rank))
     # DDP has averaged the gradients over the processes, so the norm is that of the whole batch.
     norm = torch.nn.utils.clip_grad_norm_(state.model.parameters(), config.grad_clip)
 

@@ -81,11 +81,11 @@ def check_folder(folder: Path) -> None:
         )
 
 
-def load_config(name: str, what: str = "model", fix: str = _MODEL) -> Any:
+def load_config(name: str, fix: str = _MODEL) -> Any:
     """What the config.json of a model says, but for code of its own, even to speed it up."""
     from transformers import AutoConfig
 
-    config = load_pretrained(AutoConfig, name, what, fix)
+    config = load_pretrained(AutoConfig, name, "model", fix)
     config._attn_implementation = None  # it may name a repository of kernels
     vars(config).pop("auto_map", None)
     return config

@@ -93,7 +93,7 @@ def test_faults_of_a_table_are_found_before_anything_is_heard(tables: Any) -> No
     ):
         with pytest.raises(CorpusError, match=expected):
             compa_benchmark(tables.write(*lines), folder)
-    with pytest.raises(CorpusError, match="no such file"):
+    with pytest.raises(CorpusError, match="No such file"):
         compa_benchmark(tables.folder / "no.csv", audio)
 
 

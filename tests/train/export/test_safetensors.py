@@ -232,8 +232,7 @@ def test_damaged_and_other_folders_are_told(make_run: Any, tmp_path: Path) -> No
     (out / "tokenizer.json").write_text("{")
     with pytest.raises(SpecError, match=r"tokenizer.json: missing or damaged"):
         load_exported(out)
-    # An export of format 1, which would be taken for a plain ClapModel.
-    (out / SETTINGS_FILE).rename(out / "segue_heads.json")
+    (out / SETTINGS_FILE).unlink()
     with pytest.raises(SpecError, match="no exported model here") as error:
-        open_embedder(out)
+        load_exported(out)
     assert "export the run again" in error.value.fix

@@ -17,7 +17,7 @@ from transformers import (
     RobertaConfig,
     RobertaModel,
     T5Config,
-    T5EncoderModel,
+    T5Model,
 )
 
 from synth.base.errors import SpecError
@@ -56,9 +56,9 @@ def roberta(folder: Path) -> Any:
 
 def t5(folder: Path) -> Any:
     sizes = {"d_model": 16, "d_kv": 8, "d_ff": 16, "num_layers": 2, "num_heads": 2}
-    model = T5EncoderModel(T5Config(vocab_size=20, **sizes))
+    model = T5Model(T5Config(vocab_size=20, **sizes))
     model.save_pretrained(folder)
-    return model.eval()
+    return model.eval().encoder  # which alone is a tower
 
 
 def clip(folder: Path) -> Any:

@@ -224,14 +224,13 @@ def score_blocks(
     audio: Embeddings,
     said: Said,
     positions: Mapping[int, int],
-    seed: int = 0,
 ) -> dict[str, Metric]:
     """`text`, `audio` and `group`, as `metrics.block_scores` tells them."""
     sounds = np.array([[positions[number] for number in each.sounds] for each in blocks])
     texts = np.stack([[said[text] for text in each.texts] for each in blocks])
     similarity = np.einsum("bid,bjd->bij", audio[sounds], texts)
     groups = np.unique([each.group for each in blocks], return_inverse=True)[1]
-    return block_scores(similarity, groups.astype(np.int64), seed)
+    return block_scores(similarity, groups.astype(np.int64))
 
 
 @dataclass(frozen=True, slots=True)
