@@ -230,7 +230,6 @@ def _is_ahead(
 def block_scores(
     similarity: Float[np.ndarray, "blocks 2 2"],
     groups: Int[np.ndarray, " blocks"] | None = None,
-    seed: int = 0,
 ) -> dict[str, Metric]:
     """Score blocks both ways, and as a whole.
 
@@ -251,7 +250,7 @@ def block_scores(
     of_pairs = np.repeat(np.arange(len(similarity)) if groups is None else groups, 2)
     whole = ((own > other) & (own > by_caption)).all(axis=1).astype(float)
     return {
-        "text": pair_accuracy(np.stack([own, other], axis=2).reshape(-1, 2), of_pairs, seed),
-        "audio": pair_accuracy(np.stack([own, by_caption], axis=2).reshape(-1, 2), of_pairs, seed),
-        "group": measure(mean_of(whole), len(whole), groups, CHANCES[2]["group"], seed),
+        "text": pair_accuracy(np.stack([own, other], axis=2).reshape(-1, 2), of_pairs),
+        "audio": pair_accuracy(np.stack([own, by_caption], axis=2).reshape(-1, 2), of_pairs),
+        "group": measure(mean_of(whole), len(whole), groups, CHANCES[2]["group"], 0),
     }
