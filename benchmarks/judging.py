@@ -24,6 +24,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
@@ -123,12 +124,9 @@ class Sheets:
 
     def operations(self) -> dict[str, Callable[[], Iterator[JudgedText]]]:
         """By name."""
-        found: dict[str, Callable[[], Iterator[JudgedText]]] = {}
-        for kind in PROBES:
-            found[kind.value] = lambda kind=kind: self._probe(kind)  # type: ignore[misc]
-        for mode in NegationExtent:
-            found[f"negate-{mode.value}"] = lambda mode=mode: self._negate(mode)  # type: ignore[misc]
-        return found | {"textswap": self._swap, "acba": self._join}
+        probes = {kind.value: partial(self._probe, kind) for kind in PROBES}
+        negations = {f"negate-{mode}": partial(self._negate, mode) for mode in NegationExtent}
+        return {**probes, **negations, "textswap": self._swap, "acba": self._join}
 
     def _ordered(self, name: str, captions: Captions) -> Captions:
         only = self._only.get(name)
@@ -167,7 +165,7 @@ class Sheets:
                     yield dataset, item, item.caption or describe(item.tags, (), frame).text, words
 
     def _negate(self, mode: NegationExtent) -> Iterator[JudgedText]:
-        name = f"negate-{mode.value}"
+        name = f"negate-{mode}"
         for dataset, item, caption, words in self._music(name):
             how = Negation(words, natural=True)
             found = negate(caption, mode, how, _rng(name, item.id), item.tags)

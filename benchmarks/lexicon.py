@@ -27,10 +27,9 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from importlib import import_module
 from itertools import combinations, zip_longest
 from pathlib import Path
-from typing import Any, Final, NoReturn, TypeAlias
+from typing import Final, NoReturn, TypeAlias
 
 from synth.base.atomic import write_text
 from synth.base.errors import LexiconError
@@ -114,17 +113,11 @@ def lexicon_folder() -> Path:
 
 def make_inflector() -> Inflect:
     """The inflector of the lemminflect package, and `IRREGULAR`."""
-    try:
-        forms: Any = import_module("lemminflect").getInflection
-    except ImportError as error:
-        raise LexiconError(
-            "building the phrases needs lemminflect, which is not installed",
-            fix="run: pip install lemminflect",
-        ) from error
+    from lemminflect import getInflection
 
     def inflect(verb: str, tag: str) -> str:
         listed = IRREGULAR.get((verb, tag))
-        found = (listed,) if listed is not None else forms(verb, tag=tag)
+        found = (listed,) if listed is not None else getInflection(verb, tag=tag)
         if not found and tag == "VBP":  # rare verbs; but for "be" the plural is the base form
             found = (verb,)
         return str(found[0]) if found else ""

@@ -31,7 +31,7 @@ from train.engine.loop import train
 from train.engine.run_folder import load_run
 from train.export.files import ModelFormat
 from train.export.read import load_exported
-from train.losses.batch import Alone, Ragged
+from train.losses.batch import Ragged, World
 from train.losses.captions import apply_loss
 from train.model.clap import build_model
 from train.report.publish import CARD_FILE, publish
@@ -190,7 +190,7 @@ def test_the_loss_falls_as_false_captions_are_pushed_away() -> None:
             captions=normalize(captions, dim=1),
             negatives=Ragged(normalize(false, dim=1), torch.tensor([0, 0, 2, 2])),
         )
-        return apply_loss(loss_settings, batch, Alone())
+        return apply_loss(loss_settings, batch, World())
 
     optimizer = torch.optim.SGD([audio, captions, false], lr=0.5)
     values = []

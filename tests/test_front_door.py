@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from tests.kit.builds import PLAIN, TINY
 from tests.kit.cases import cases
 from tests.kit.corpora import caching  # noqa: F401
 from tests.synth.truth.oracle import judge_row
+from train.engine.loop import TrainResult
 
 ROOT = Path(__file__).resolve().parents[1]
 SLOW = ("numpy", "torch", "prefect", "pandas", "pyarrow", "pydantic", "typer", "synth", "train")
@@ -126,6 +128,15 @@ def test_a_picture_of_a_sample_holds_all_and_escapes_it(tmp_path: Path) -> None:
     assert "&lt;script&gt;alert(1)" in html
     for part in ("<audio", "data:audio/", "<svg", "data:image/png", ">True", ">False"):
         assert part in html
+
+
+def test_a_run_is_shown_as_a_table() -> None:
+    run = TrainResult(Path("<b>/run"), 1200, True, 0.5, 900, 0.25, 64.0, 0.125)
+    told = "1,200", "0.500", "of step 900, val_loss 0.250", "64 samples/s, data wait 12%"
+    assert all(f"<td>{fact}</td>" in run._repr_html_() for fact in ("&lt;b&gt;/run", *told))
+    stopped = replace(run, finished=False, best_loss=None, warning="too few <workers>")
+    for part in ("1,200, stopped", "<td>of step 900</td>", "&lt;workers&gt;"):
+        assert part in stopped._repr_html_()
 
 
 def test_import_is_light() -> None:

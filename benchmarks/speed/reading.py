@@ -33,7 +33,7 @@ from synth.corpus.corpus import Corpus
 from train.config.run import AudioMode, TrainConfig
 from train.config.run import Stage as Lesson
 from train.data.batch import Batch
-from train.data.loader import Assembler, Loader, Share
+from train.data.loader import Assembler, Loader
 from train.data.split import TRAIN, SplitData
 from train.data.tokenizer import TextTokenizer
 from train.engine.log import Meter
@@ -156,7 +156,7 @@ def _load(job: Job) -> Work:
     )
     data = SplitData(Corpus.open(config.corpus), TRAIN, config.mode)
     tokenizer = TextTokenizer.of_texts(data.vocabulary())
-    made = Loader(Assembler.of(data, tokenizer, config, cached=False), config, Share())
+    made = Loader(Assembler.of(data, tokenizer, config, cached=False), config)
 
     def batches(start: int, stop: int) -> Iterator[Batch]:
         return made.iterate(start, stop) if threads else map(made.batch, range(start, stop))

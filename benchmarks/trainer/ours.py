@@ -69,7 +69,7 @@ class Ours:
         data = SplitData(corpus, TRAIN, mode)
         tower = self._state.model.audio_tower
         assembler = Assembler.of(data, tokenizer, config, cached=False, tower=tower)
-        self._loader = Loader(assembler, config, self._process.share)
+        self._loader = Loader(assembler, config)
         self._encoder = build_encoder(self._state.model, config, self._process)
         self._fed = setup.fed
         self.parameters = count_parameters(self._state.model)

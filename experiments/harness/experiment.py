@@ -18,7 +18,7 @@ from synth.corpus.facts import CORPUS_NAME
 from synth.text.order.clause_swap import Probe, ProbeCaption, probe
 from train.bench.corpus import corpus_benchmark
 from train.bench.plan import Benchmark, DataKind, TaskPlan, TaskRefusal
-from train.bench.settings import BenchSettings, Task
+from train.bench.settings import DEFAULTS, BenchSettings, Task
 from train.bench.sounds import corpus_sounds
 from train.bench.tasks.recall import ProbedSentence, plan_as_then, plan_bat, plan_pte
 from train.config.model import AudioConfig, ModelConfig, TextConfig, TokenKind, TowerKind
@@ -228,7 +228,7 @@ def open_split(folders: Folders, corpus: str, split: ExamSplit) -> SplitData:
     return SplitData(Corpus.open(folders[corpus]), split.value, AudioMode.SHARDS)
 
 
-def make_exam(name: str, corpus: str, *tasks: Task, settings: BenchSettings | None = None) -> Exam:
+def make_exam(name: str, corpus: str, *tasks: Task, settings: BenchSettings = DEFAULTS) -> Exam:
     """Tasks that `segue eval` knows."""
     return Exam(
         name,

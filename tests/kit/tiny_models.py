@@ -34,6 +34,16 @@ from transformers import (
     WhisperModel,
 )
 
+from train.config.model import (
+    AudioConfig,
+    HeadConfig,
+    HeadKind,
+    ModelConfig,
+    TextConfig,
+    TokenKind,
+    TowerKind,
+)
+
 CLAP_RATE = 48_000
 CLAP_SECONDS = 2
 CLAP_DIM = 12
@@ -50,6 +60,27 @@ WORDS = ["a", "dog", "barks", "before", "rain", "falls", "then", "siren"]
 
 def noise(seed: int, *shape: int) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)) * 0.1
+
+
+def model_over(
+    audio: Path | None,
+    text: Path | None,
+    head: HeadKind = HeadKind.TRANSFORMER,
+    tokens: TokenKind = TokenKind.CHUNKS,
+    dim: int = 8,
+    **of_audio: Any,
+) -> ModelConfig:
+    """A model whose towers are the transformers models of folders, or small where there is none."""
+    config = ModelConfig(dim=dim, head=HeadConfig(kind=head))
+    if audio is not None:
+        sounds = AudioConfig(
+            kind=TowerKind.TRANSFORMERS, name=str(audio), tokens=tokens, **of_audio
+        )
+        config = config.model_copy(update={"audio": sounds})
+    if text is not None:
+        words = TextConfig(kind=TowerKind.TRANSFORMERS, name=str(text))
+        config = config.model_copy(update={"text": words})
+    return config
 
 
 def save_tokenizer(folder: Path) -> None:
@@ -153,19 +184,23 @@ def save_clap(
     return folder
 
 
+WAVEFORM_SIZES: dict[str, Any] = {
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 16,
+    "conv_dim": (8, 8),
+    "conv_stride": (10, 8),
+    "conv_kernel": (10, 8),
+    "num_conv_pos_embeddings": 4,
+    "num_conv_pos_embedding_groups": 2,
+    "num_feat_extract_layers": 2,
+}
+"""Of models of the wav2vec 2.0 family."""
+
+
 def save_hubert(folder: Path) -> Path:
-    config = HubertConfig(
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=16,
-        conv_dim=(8, 8),
-        conv_stride=(10, 8),
-        conv_kernel=(10, 8),
-        num_conv_pos_embeddings=4,
-        num_conv_pos_embedding_groups=2,
-        num_feat_extract_layers=2,
-    )
+    config = HubertConfig(**WAVEFORM_SIZES)
     with torch.random.fork_rng():
         torch.manual_seed(1)
         HubertModel(config).save_pretrained(folder)

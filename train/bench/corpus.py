@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from synth.base.errors import SpecError
 from synth.corpus.corpus import Corpus
 from train.bench.plan import Benchmark, DataKind, TaskPlan, TaskRefusal
-from train.bench.settings import BenchSettings, Task
-from train.bench.sounds import corpus_sounds
+from train.bench.settings import DEFAULTS, BenchSettings, Task
+from train.bench.sounds import check_rate, corpus_sounds
 from train.bench.tasks import choosing, localisation, recall, zste
 from train.bench.tasks.samples import Samples
 from train.config.run import AudioMode
@@ -31,7 +30,7 @@ def corpus_benchmark(
     path: Path,
     split: str = "test",
     mode: AudioMode = AudioMode.SHARDS,
-    settings: BenchSettings | None = None,
+    settings: BenchSettings = DEFAULTS,
     sample_rate: int | None = None,
 ) -> Benchmark:
     """The tasks that a split's samples allow.
@@ -39,22 +38,17 @@ def corpus_benchmark(
     Args:
         sample_rate: Of the model, in Hz; where it is given, another one is refused here.
     """
-    chosen = settings or BenchSettings()
     opened = Corpus.open(path)
-    if sample_rate not in (None, opened.sample_rate):
-        raise SpecError(
-            f"the model takes audio at {sample_rate} Hz, but corpus {opened.name} is at "
-            f"{opened.sample_rate} Hz",
-            fix=f"build the corpus with sample_rate: {sample_rate}",
-        )
+    if sample_rate is not None:
+        check_rate(opened, sample_rate)
     data = SplitData(opened, split, mode)
     rows = data.rows(range(len(data)))
     samples = Samples(rows, str(opened.facts["recipe"]), split)
     answers: dict[Task, TaskPlan | TaskRefusal] = {
-        task: planner(samples, chosen) for task, planner in _PLANNERS.items()
+        task: planner(samples, settings) for task, planner in _PLANNERS.items()
     }
     answers[Task.LOCALISATION] = localisation.plan_samples(
-        samples, opened.sample_rate, data.is_labelled, chosen
+        samples, opened.sample_rate, data.is_labelled, settings
     )
     facts = {
         "corpus": opened.name,
@@ -68,7 +62,7 @@ def corpus_benchmark(
         name,
         facts,
         corpus_sounds(data, rows),
-        chosen,
+        settings,
         answers,
         recordings=Recordings.of(data),
         corpus=opened,

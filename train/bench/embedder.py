@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -15,7 +16,7 @@ from torch.nn.functional import normalize
 
 from synth.audio.dsp import Audio
 from synth.base.errors import CorpusError, SpecError
-from synth.base.progress import Observer, Silent
+from synth.base.progress import Observer, Silent, track
 from synth.base.units import Frames
 from train.bench.settings import Padding
 from train.bench.sounds import SoundItem
@@ -53,11 +54,7 @@ class Embedder(Protocol):
         """
 
     def texts(self, texts: Sequence[str]) -> Embeddings:
-        """Unit-length embeddings of texts, in order, float64.
-
-        Args:
-            texts: At least one.
-        """
+        """Unit-length embeddings of texts, in order, float64."""
 
 
 @runtime_checkable
@@ -77,16 +74,39 @@ class FrameEmbedder(Embedder, Protocol):
 
 @dataclass(frozen=True)
 class Evaluator(Exported):
-    """A trained model of ours as an `Embedder`, on the device to compute on."""
+    """A trained model of ours as an `Embedder`, on the device to compute on.
+
+    Args:
+        fusion: Whether a fused CLAP hears longer sounds as it was trained to.
+    """
+
+    fusion: bool = False
 
     @property
     def longest(self) -> int | None:
         """Most samples that the audio tower takes; None where it takes any number."""
-        return self.model.audio_tower.longest
+        return None if self.fusion else self.model.audio_tower.longest
 
     def audio(self, waveforms: Sequence[Audio]) -> Embeddings:
         """Sounds padded with silence to the longest; the towers do not hear the padding."""
+        limit = self.model.audio_tower.longest or 0
+        longer = {at for at, sound in enumerate(waveforms) if self.fusion and len(sound) > limit}
+        shorter = [at for at in range(len(waveforms)) if at not in longer]
+        embedded: dict[int, Embedding] = {}
+        for places, hear in ((shorter, self._hear), (sorted(longer), self._fuse)):
+            if places:
+                embedded.update(zip(places, hear([waveforms[at] for at in places]), strict=True))
+        return np.stack([embedded[at] for at in range(len(waveforms))])
+
+    def _hear(self, waveforms: Sequence[Audio]) -> Embeddings:
         return _to_numpy(self.encode_audio(self._pad(waveforms)))
+
+    @torch.no_grad()
+    def _fuse(self, waveforms: Sequence[Audio]) -> Embeddings:
+        device, tower = self.model.scale.log.device, self.model.audio_tower
+        assert isinstance(tower, SpectrogramTower)
+        sounds = [torch.from_numpy(waveform).to(device) for waveform in waveforms]
+        return _to_numpy(self.model.audio_head(tower.fuse(sounds)))
 
     @property
     def frame(self) -> int | None:
@@ -97,9 +117,9 @@ class Evaluator(Exported):
     def frames(self, waveforms: Sequence[Audio]) -> list[Embeddings]:
         """The tokens of each sound."""
         chunks = self.model.audio_tower.features(self._pad(waveforms))
-        found = map(_to_numpy, self.model.encode_frames(chunks)[1])
-        counts = (-(-len(each) // self.model.audio_tower.chunk) for each in waveforms)
-        return [tokens[:count] for tokens, count in zip(found, counts, strict=True)]
+        embedded = map(_to_numpy, self.model.encode_frames(chunks)[1])
+        counts = (-(-len(waveform) // self.model.audio_tower.chunk) for waveform in waveforms)
+        return [tokens[:count] for tokens, count in zip(embedded, counts, strict=True)]
 
     def _pad(self, waveforms: Sequence[Audio]) -> Float[Tensor, "batch samples"]:
         batch = np.zeros((len(waveforms), max(map(len, waveforms))), dtype=np.float32)
@@ -121,17 +141,13 @@ def embed_texts(embedder: Embedder, texts: Sequence[str], observer: Observer | N
     """The embedding of every different text, each embedded once."""
     # Texts of one length stand together, so that little is spent on padding.
     unique = sorted(set(texts), key=lambda text: (len(text.split()), text))
-    found: dict[str, Embedding] = {}
-    observer = observer or Silent()
-    observer.start("read", len(unique), "texts")
-    for start in range(0, len(unique), TOGETHER):
-        part = unique[start : start + TOGETHER]
+    said: dict[str, Embedding] = {}
+    unread = track(unique, observer or Silent(), "read", "texts")
+    while part := list(islice(unread, TOGETHER)):
         embedded = embedder.texts(part)
         check_finite(embedded, part)
-        found.update(zip(part, embedded, strict=True))
-        observer.advance("read", len(part))
-    observer.finish("read")
-    return found
+        said.update(zip(part, embedded, strict=True))
+    return said
 
 
 def count_cut(embedder: Embedder, texts: Collection[str]) -> CutTexts:
@@ -154,25 +170,20 @@ def embed_sounds(
     Sounds of similar length stand together, and only one batch is in memory.
 
     Args:
-        sounds: At least one.
         cut: Hear the first part of sounds that are too long for the model.
     """
     order = sorted(range(len(sounds)), key=lambda number: (sounds[number].size, number))
+    unheard = track([sounds[n] for n in order], observer or Silent(), "listen", "sounds")
     parts, was_cut = [], 0
-    observer = observer or Silent()
-    observer.start("listen", len(order), "sounds")
-    for start in range(0, len(order), TOGETHER):
-        waveforms = []
-        batch = [sounds[number] for number in order[start : start + TOGETHER]]
-        for sound in batch:
-            waveform = sound.load(embedder.sample_rate)
-            fitted = cut_to_longest(waveform, sound.name, embedder, cut)
-            was_cut += len(fitted) < len(waveform)
-            waveforms.append(fitted)
-        parts.append(embedder.audio(waveforms))
+    while batch := list(islice(unheard, TOGETHER)):
+        whole = [sound.load(embedder.sample_rate) for sound in batch]
+        fitted = [
+            cut_to_longest(waveform, sound.name, embedder, cut)
+            for waveform, sound in zip(whole, batch, strict=True)
+        ]
+        was_cut += sum(len(part) < len(all_) for part, all_ in zip(fitted, whole, strict=True))
+        parts.append(embedder.audio(fitted))
         check_finite(parts[-1], [sound.name for sound in batch])
-        observer.advance("listen", len(waveforms))
-    observer.finish("listen")
     embedded = np.concatenate(parts)
     back = np.empty_like(embedded)
     back[order] = embedded
@@ -209,8 +220,7 @@ def unit_length(embedded: Float[Tensor, "items dim"]) -> Embeddings:
 
 
 def _to_numpy(embedded: Tensor) -> Embeddings:
-    found: np.ndarray = embedded.cpu().double().numpy()
-    return found
+    return np.asarray(embedded.cpu().double().numpy())
 
 
 def repeat_sound(waveform: Audio, longest: Frames, whole: bool) -> Audio:
@@ -253,51 +263,7 @@ def fill_up(
     return [replace(sound, load=partial(load, sound)) for sound in sounds]
 
 
-@dataclass(frozen=True)
-class Fused:
-    """A fused CLAP that hears longer sounds as it was trained to, as an `Embedder`.
-
-    Args:
-        plain: The model; it takes sounds that are not longer.
-    """
-
-    plain: Evaluator
-    tower: SpectrogramTower
-
-    @property
-    def sample_rate(self) -> int:
-        """In Hz."""
-        return self.plain.sample_rate
-
-    @property
-    def longest(self) -> None:
-        """It takes any number of samples."""
-        return None
-
-    def audio(self, waveforms: Sequence[Audio]) -> Embeddings:
-        """Shorter sounds as ever, longer ones by fusion."""
-        limit = self.tower.log_mel.settings.samples
-        longer = np.array([len(each) > limit for each in waveforms])
-        found: dict[int, Embedding] = {}
-        for kind, hear in ((False, self.plain.audio), (True, self._fuse)):
-            numbers = np.flatnonzero(longer == kind).tolist()
-            if numbers:
-                found.update(zip(numbers, hear([waveforms[n] for n in numbers]), strict=True))
-        return np.stack([found[number] for number in range(len(waveforms))])
-
-    def texts(self, texts: Sequence[str]) -> Embeddings:
-        """As ever."""
-        return self.plain.texts(texts)
-
-    @torch.no_grad()
-    def _fuse(self, waveforms: Sequence[Audio]) -> Embeddings:
-        model = self.plain.model
-        sounds = [torch.from_numpy(each).to(model.scale.log.device) for each in waveforms]
-        found: Embeddings = model.audio_head(self.tower.fuse(sounds)).cpu().double().numpy()
-        return found
-
-
-def fuse(embedder: Embedder) -> Fused:
+def fuse(embedder: Embedder) -> Evaluator:
     """A model that hears longer sounds by fusion."""
     tower = embedder.model.audio_tower if isinstance(embedder, Evaluator) else None
     if (
@@ -310,4 +276,4 @@ def fuse(embedder: Embedder) -> Fused:
             "--fusion needs a fused CLAP, and this model is not one",
             fix="leave out --fusion, or give one such as laion/clap-htsat-fused",
         )
-    return Fused(embedder, tower)
+    return replace(embedder, fusion=True)

@@ -18,7 +18,7 @@ from train.bench.metrics import RESAMPLES, Metric
 from train.bench.metrics.events import FEWER_DRAWS, refuse_missing
 from train.bench.opening import open_embedder
 from train.bench.plan import Benchmark, DataKind
-from train.bench.settings import BenchSettings, Padding, Task
+from train.bench.settings import DEFAULTS, BenchSettings, Padding, Task
 from train.bench.tables import (
     AUDIOTIME,
     COMPA_COLUMNS,
@@ -78,7 +78,7 @@ def open_benchmark(
     *,
     split: str = "test",
     mode: AudioMode = AudioMode.SHARDS,
-    settings: BenchSettings | None = None,
+    settings: BenchSettings = DEFAULTS,
     sample_rate: int | None = None,
     file_column: str | None = None,
     caption_columns: Sequence[str] = (),
@@ -95,7 +95,7 @@ def open_benchmark(
     for given, name, owner in (
         (fold is not None, "a fold", DataKind.CLASSES),
         (file_column is not None or bool(caption_columns), "columns", DataKind.CAPTIONS),
-        (settings is not None and settings.every_caption, "--every-caption", DataKind.CAPTIONS),
+        (settings.every_caption, "--every-caption", DataKind.CAPTIONS),
     ):
         if given and kind is not owner:
             raise SpecError(
@@ -148,12 +148,7 @@ def assess(
     *,
     baselines: bool = False,
 ) -> Evaluation:
-    """Test a model: each sound and each different text is embedded once.
-
-    Args:
-        tasks: Which tasks; by default all that the data allows.
-        baselines: Whether to tell of a split of a corpus what needs no listening.
-    """
+    """Test a model: each sound and each different text is embedded once."""
     chosen = benchmark.settings
     plans = benchmark.plans(tasks)
     if not len(benchmark.sounds):
@@ -168,13 +163,10 @@ def assess(
         sounds = fill_up(benchmark.sounds, chosen.padding, embedder.longest)
         hearing = fuse(embedder) if chosen.fusion else embedder
         audio, was_cut = embed_sounds(hearing, sounds, chosen.cut, observer)
-        if was_cut:
-            left_out["data: sounds cut to the model's limit"] = was_cut
+        left_out["data: sounds cut to the model's limit"] = was_cut
     cut = count_cut(embedder, texts)
-    if cut.cut:
-        left_out[f"data: ends of texts, cut at {cut.tokens} tokens, of {cut.texts:,} texts"] = (
-            cut.cut
-        )
+    ends = f"data: ends of texts, cut at {cut.tokens} tokens, of {cut.texts:,} texts"
+    left_out[ends] = cut.cut
     said = embed_texts(embedder, texts, observer)
     for task, plan in plans.items():
         if plan.measure_frames is None:
@@ -182,11 +174,11 @@ def assess(
         else:
             scores = score_frames(embedder, benchmark.sounds, plan.texts, said, chosen, observer)
             measured = plan.measure_frames(scores)
-        metrics |= {name: one for name, one in measured.items() if one.n}
+        metrics |= {name: metric for name, metric in measured.items() if metric.n}
         left_out |= {f"{task}: {reason}": count for reason, count in plan.left_out.items()}
     if baselines:
         metrics = _add_baselines(metrics, benchmark, observer or Silent())
-    facts = {name: told for name, told in (("model", model), (WEIGHTS, digest)) if told}
+    facts = {name: value for name, value in (("model", model), (WEIGHTS, digest)) if value}
     facts |= dict(benchmark.facts)
     facts |= {
         "sounds": str(len(benchmark.sounds)),
@@ -198,13 +190,15 @@ def assess(
     if chosen.fusion:
         facts["longer sounds"] = "fusion"
     if len(whole) < len(plans):
-        told = describe_frames(embedder, chosen)
-        facts["localisation"] = f"{told}; intervals from {FEWER_DRAWS} bootstrap draws"
+        frames = describe_frames(embedder, chosen)
+        facts["localisation"] = f"{frames}; intervals from {FEWER_DRAWS} bootstrap draws"
     if chosen.subset_size is not None and Task.RETRIEVAL in plans:
         facts["retrieval"] = (
             f"mean over {chosen.subsets} random subsets of {chosen.subset_size} sounds"
         )
-    return Evaluation(metrics, facts, left_out)
+    return Evaluation(
+        metrics, facts, {reason: count for reason, count in left_out.items() if count}
+    )
 
 
 _KINDS: Final = {

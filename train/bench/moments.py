@@ -19,6 +19,7 @@ from synth.base.errors import CorpusError, SpecError
 from synth.export.moments import ABSENT
 from train.bench.evaluate import Evaluation
 from train.bench.metrics import RESAMPLES, Metric
+from train.bench.metrics.measure import number_keys
 from train.bench.metrics.moments import (
     MOST_PREDICTED,
     ScoredWindows,
@@ -28,7 +29,6 @@ from train.bench.metrics.moments import (
     overlap,
 )
 from train.bench.settings import QUERIES
-from train.data.split import number_keys
 
 ABSENT_FACT: Final = "absent sounds"
 PRIOR: Final = "prior"
@@ -171,7 +171,7 @@ def _measure(
 
 
 def _number_groups(queries: Sequence[Query]) -> np.ndarray:
-    return number_keys([query.group or query.vid for query in queries]).numpy()
+    return number_keys([query.group or query.vid for query in queries])
 
 
 def _read(path: Path, kind: type[_Line]) -> list[_Line]:

@@ -48,6 +48,7 @@ class TaskPlan:
 
     Args:
         measure: From the embeddings of all sounds of the data, in order, and of its texts.
+        left_out: How many items the task passes over, by reason; 0 is not told.
         measure_frames: Of a task about time, which has nothing else to measure: from the scores of
             the frames of all sounds for its texts, in order. It runs only where it is asked for.
     """
@@ -144,8 +145,6 @@ def describe_heard(recordings: Recordings | None, what: str, model: Path) -> str
     """How many recordings of a test a model was trained on, in words.
 
     Args:
-        recordings: Of the test; None where it does not tell them.
-        what: What the test is, for where it does not.
         model: Folder of a run; of any other model it is not known.
     """
     if recordings is None:

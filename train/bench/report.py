@@ -6,10 +6,9 @@ import json
 import textwrap
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from synth.base.atomic import replacing, write_text
-from synth.base.errors import SpecError
 from train.bench.evaluate import Evaluation
 from train.bench.metrics import Metric
 from train.bench.plan import heard_warning
@@ -47,8 +46,6 @@ def write_report(evaluation: Evaluation, folder: Path, plot: bool = True) -> dic
         FACTS_FILE: _json(facts),
         REPORT_FILE: format_markdown(evaluation),
     }
-    if plot:
-        _figure_class()
     for name, text in texts.items():
         write_text(folder / name, text)
     if plot:
@@ -99,13 +96,15 @@ def metric_lines(metrics: Mapping[str, Metric]) -> list[str]:
 
 def draw(evaluation: Evaluation, path: Path) -> None:
     """A bar a metric with its interval and a mark at chance; median ranks are not drawn."""
-    figure_class = _figure_class()
+    # Its figure draws with Agg and needs no display.
+    from matplotlib.figure import Figure  # takes a while to import
+
     drawn = {name: one for name, one in evaluation.metrics.items() if is_share(name, one.value)}
     facts = evaluation.facts
     told = ", ".join(f"{name}: {facts[name]}" for name in _TITLE if name in facts)
     title = textwrap.wrap(told, _TITLE_WIDTH)
     height = 1.2 + 0.2 * len(title) + 0.3 * max(len(drawn), 1)
-    figure = figure_class(figsize=(8, height), layout="constrained")
+    figure = Figure(figsize=(8, height), layout="constrained")
     # A path may hold dollar signs, which are no formula.
     figure.suptitle("\n".join(title), fontsize="medium", parse_math=False)
     axes = figure.add_subplot()
@@ -148,17 +147,6 @@ def draw(evaluation: Evaluation, path: Path) -> None:
     with replacing(path) as partial:
         # The software's version would make bytes differ between machines.
         figure.savefig(partial, format="png", dpi=120, metadata={"Software": None})
-
-
-def _figure_class() -> Any:
-    """Matplotlib's figure, which draws with Agg and needs no display."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise SpecError(
-            "matplotlib is not installed", fix="pip install matplotlib, or leave out the plot"
-        ) from error
-    return Figure
 
 
 def _json(value: object) -> str:

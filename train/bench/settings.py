@@ -123,6 +123,9 @@ class BenchSettings:
                 )
 
 
+DEFAULTS: Final = BenchSettings()
+
+
 def fill_template(template: str, words: str) -> str:
     """The prompt of a template, whatever braces the words hold."""
     return template.replace(SLOT, words)

@@ -14,6 +14,7 @@ from synth.audio.decoding import read_audio
 from synth.audio.dsp import PCM_SCALE, Audio
 from synth.base.doors import read_regular
 from synth.base.errors import ClipError, CorpusError, SpecError
+from synth.corpus.corpus import Corpus
 from synth.sources.catalogue import resample
 from train.data.rows import Row
 from train.data.split import SplitData
@@ -51,14 +52,18 @@ def corpus_sounds(data: SplitData, rows: Iterable[Row]) -> list[SoundItem]:
 
 
 def _load_sample(data: SplitData, row: Row, rate: int) -> Audio:
-    corpus = data.corpus
+    check_rate(data.corpus, rate)
+    return data.pcm(row).astype(np.float32) / np.float32(PCM_SCALE)
+
+
+def check_rate(corpus: Corpus, rate: int) -> None:
+    """Refuse a corpus at another rate in Hz than that of the model."""
     if rate != corpus.sample_rate:
         raise SpecError(
             f"the model takes audio at {rate} Hz, but corpus {corpus.name} is at "
             f"{corpus.sample_rate} Hz",
             fix=f"build the corpus with sample_rate: {rate}",
         )
-    return data.pcm(row).astype(np.float32) / np.float32(PCM_SCALE)
 
 
 def file_sound(path: Path) -> SoundItem:

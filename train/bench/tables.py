@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,24 +20,20 @@ from synth.labels.lexicon import Phrase
 from synth.sources.reading.files import read_json, wrong_value_error
 from synth.sources.reading.tables import Columns, read_cells, read_rows
 from synth.text.order.clause_swap import Probe
+from train.bench.metrics.measure import number_keys
 from train.bench.plan import Benchmark, DataKind, TaskPlan, TaskRefusal
-from train.bench.settings import BenchSettings, Task
+from train.bench.settings import DEFAULTS, BenchSettings, Task
 from train.bench.sounds import Files
 from train.bench.tasks import recall, zste
 from train.bench.tasks.choosing import Instance, SoundQuestion, plan_compa, plan_questions
 from train.bench.tasks.recall import ProbedSentence
-from train.data.split import number_keys
 
 
 def header(path: Path) -> tuple[str, ...]:
     """The columns of a CSV file."""
-    if not path.is_file():
-        raise CorpusError(f"{path}: no such file", fix="give the benchmark's CSV file")
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            return tuple(next(csv.reader(file, strict=True), ()))
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise CorpusError(f"{path}: {error}", fix="save it as CSV in UTF-8") from error
+    with _refuse_as_corpus():
+        rows = read_cells(path, "give the benchmark's CSV file")
+        return tuple(next((cells for _, cells in rows), ()))
 
 
 def rows(
@@ -50,15 +46,26 @@ def rows(
         optional: Columns that may be there, and then hold something in every row.
     """
     columns = Columns(tuple(required), fix, tuple(optional))
-    try:
+    with _refuse_as_corpus():
         for number, row in enumerate(read_rows(path, columns), start=2):
-            for column in (*required, *(name for name in optional if name in row)):
-                if not row[column].strip():
-                    raise CorpusError(
-                        f"{path}: row {number}: {column!r} is empty",
-                        fix="fill it in, or remove the row",
-                    )
+            filled = (*required, *(name for name in optional if name in row))
+            _refuse_empty(path, number, row, filled)
             yield number, row
+
+
+def _refuse_empty(path: Path, number: int, row: Mapping[str, str], columns: Iterable[str]) -> None:
+    for column in columns:
+        if not row[column].strip():
+            raise CorpusError(
+                f"{path}: row {number}: {column!r} is empty", fix="fill it in, or remove the row"
+            )
+
+
+@contextmanager
+def _refuse_as_corpus() -> Iterator[None]:
+    """Within it, what is wrong with a source is wrong with a corpus."""
+    try:
+        yield
     except SourceError as error:
         raise CorpusError(error.message, fix=error.fix) from error
 
@@ -66,12 +73,8 @@ def rows(
 def unnamed_rows(
     path: Path, columns: Sequence[str], fix: str
 ) -> Iterator[tuple[int, Mapping[str, str]]]:
-    """The rows of a CSV file that has no header, and their numbers.
-
-    Args:
-        columns: What its columns are; each holds something in every row.
-    """
-    try:
+    """The rows of a CSV file that has no header, and their numbers."""
+    with _refuse_as_corpus():
         for number, cells in read_cells(path, fix):
             if len(cells) != len(columns) or not all(cell.strip() for cell in cells):
                 raise CorpusError(
@@ -79,8 +82,6 @@ def unnamed_rows(
                     fix=fix,
                 )
             yield number, dict(zip(columns, cells, strict=True))
-    except SourceError as error:
-        raise CorpusError(error.message, fix=error.fix) from error
 
 
 FILE_COLUMNS: Final = (
@@ -102,7 +103,7 @@ Captioned: TypeAlias = tuple[int, str, str]
 def captions_benchmark(
     table: Path,
     audio: Path | None = None,
-    settings: BenchSettings | None = None,
+    settings: BenchSettings = DEFAULTS,
     file_column: str | None = None,
     caption_columns: Sequence[str] = (),
 ) -> Benchmark:
@@ -124,7 +125,6 @@ def captions_benchmark(
         folder = folder / "audio" if (folder / "audio").is_dir() else folder
     else:
         said = _read_table(table, file_column, caption_columns)
-    chosen = settings or BenchSettings()
     files = Files(audio or folder, table)
     captions = [(files.number(name, number), caption) for number, name, caption in said]
     sounds = files.sounds()
@@ -134,11 +134,11 @@ def captions_benchmark(
         {
             "table": str(table),
             "captions": str(len(captions)),
-            "queries": "every caption" if chosen.every_caption else "every different caption",
+            "queries": "every caption" if settings.every_caption else "every different caption",
         },
         sounds,
-        chosen,
-        {Task.RETRIEVAL: recall.plan_captions(captions, len(sounds), chosen)},
+        settings,
+        {Task.RETRIEVAL: recall.plan_captions(captions, len(sounds), settings)},
     )
 
 
@@ -174,15 +174,15 @@ _ENTRIES: Final = TypeAdapter(dict[str, _Entry])
 
 
 def _read_audiotime(table: Path) -> Iterator[Captioned]:
+    with _refuse_as_corpus():
+        values = read_json(table)
     try:
-        entries = _ENTRIES.validate_python(read_json(table))
+        entries = _ENTRIES.validate_python(values)
     except ValidationError as error:
         raise CorpusError(
             wrong_value_error(table, error).message,
             fix="give AudioTime's JSON, or a CSV file of captions",
         ) from error
-    except SourceError as error:
-        raise CorpusError(error.message, fix=error.fix) from error
     for number, (name, entry) in enumerate(entries.items(), start=1):
         caption = entry.caption if isinstance(entry.caption, str) else entry.caption[0]
         yield number, name, caption.strip()
@@ -198,7 +198,7 @@ TRIPLET_COLUMNS: Final = ("triplet_caption", "triplet_file")
 ABSENT: Final = "-"
 
 
-def compa_benchmark(table: Path, audio: Path, settings: BenchSettings | None = None) -> Benchmark:
+def compa_benchmark(table: Path, audio: Path, settings: BenchSettings = DEFAULTS) -> Benchmark:
     """CompA-order or CompA-attribute.
 
     Args:
@@ -229,14 +229,13 @@ def compa_benchmark(table: Path, audio: Path, settings: BenchSettings | None = N
             names.append(third[1])
         heard = tuple(files.number(name.strip(), number) for name in names)
         instances.append(Instance(heard, tuple(caption.strip() for caption in captions)))
-    chosen, sounds = settings or BenchSettings(), files.sounds()
     return Benchmark(
         DataKind.COMPA,
         str(table),
         {"table": str(table), "instances": str(len(instances))},
-        sounds,
-        chosen,
-        {Task.COMPA: plan_compa(instances, chosen)},
+        files.sounds(),
+        settings,
+        {Task.COMPA: plan_compa(instances, settings)},
     )
 
 
@@ -245,7 +244,7 @@ QUESTION_COLUMNS: Final = ("question", "audio_path", *OPTIONS.values(), "correct
 
 
 def questions_benchmark(
-    table: Path, audio: Path | None = None, settings: BenchSettings | None = None
+    table: Path, audio: Path | None = None, settings: BenchSettings = DEFAULTS
 ) -> Benchmark:
     """A table of questions, each with four answers.
 
@@ -255,7 +254,6 @@ def questions_benchmark(
 
     Args:
         table: CSV with question, audio_path, optionA to optionD, and the letter in correct.
-        audio: Folder that audio_path starts from; by default that of the table.
     """
     files, questions = Files(audio or table.parent, table), []
     fix = f"give TREA's CSV, with the columns {', '.join(QUESTION_COLUMNS)}"
@@ -274,14 +272,13 @@ def questions_benchmark(
                 tuple(answer == answers[letter] for answer in answers.values()),
             )
         )
-    sounds, chosen = files.sounds(), settings or BenchSettings()
     return Benchmark(
         DataKind.QUESTIONS,
         str(table),
         {"table": str(table), "questions": str(len(questions))},
-        sounds,
-        chosen,
-        {Task.QUESTIONS: plan_questions(questions, chosen)},
+        files.sounds(),
+        settings,
+        {Task.QUESTIONS: plan_questions(questions, settings)},
     )
 
 
@@ -398,7 +395,7 @@ def find_layout(table: Path) -> TableLayout | None:
 def classes_benchmark(
     table: Path,
     audio: Path | None = None,
-    settings: BenchSettings | None = None,
+    settings: BenchSettings = DEFAULTS,
     fold: str | None = None,
 ) -> Benchmark:
     """Labelled audio in one of the `LAYOUTS`.
@@ -411,7 +408,7 @@ def classes_benchmark(
             classes are those of the whole table.
     """
     layout = find_layout(table) or LAYOUTS[-1]
-    chosen, tested = settings or BenchSettings(), fold or layout.tested
+    tested = fold or layout.tested
     if tested and not layout.fold:
         raise SpecError(f"{table}: {layout.name} has no folds", fix="leave out the fold")
     files = Files(audio or layout.folder(table), table)
@@ -443,11 +440,11 @@ def classes_benchmark(
         raise SpecError(f"{table}: no fold {tested}", fix=f"its folds are {shown}")
     sounds = files.sounds()
     every = sorted(classes)
-    groups = number_keys(recordings).numpy()
+    groups = number_keys(recordings)
     t1: TaskPlan | TaskRefusal = TaskRefusal("a sound bears several labels")
     if not layout.several:
         single = [(sound, label) for sound, (label,) in enumerate(borne)]
-        t1 = zste.plan_singles(single, every, groups, chosen)
+        t1 = zste.plan_singles(single, every, groups, settings)
     return Benchmark(
         DataKind.CLASSES,
         str(table),
@@ -458,16 +455,17 @@ def classes_benchmark(
             "fold": tested or "all",
         },
         sounds,
-        chosen,
+        settings,
         {
-            Task.ZERO_SHOT: zste.plan_labels(borne, every, groups, chosen, layout.several),
+            Task.ZERO_SHOT: zste.plan_labels(borne, every, groups, settings, layout.several),
             Task.ZSTE: t1,
         },
-        {"files of other folds": other} if other else {},
+        {"files of other folds": other},
     )
 
 
-PROBE_COLUMNS: Final = ("id", "caption", "outcome", "reason", "text", "connective")
+PROBE_TEXTS: Final = ("id", "caption", "text", "connective")
+PROBE_COLUMNS: Final = (*PROBE_TEXTS, "outcome", "reason")
 TOOL: Final = b"tool"
 MADE: Final = "made"
 _MEND: Final = "give the Parquet file that `segue text probe pte|bat|as-then-set` wrote"
@@ -480,7 +478,7 @@ _TASKS: Final[Mapping[Task, tuple[frozenset[str], Planner]]] = {
 }
 
 
-def probes_benchmark(table: Path, audio: Path, settings: BenchSettings | None = None) -> Benchmark:
+def probes_benchmark(table: Path, audio: Path, settings: BenchSettings = DEFAULTS) -> Benchmark:
     """A set that `segue text probe` cut: PTe, BAT or as/then, as the file itself says.
 
     Captions that were left out of the set are counted, by the reason that the file gives.
@@ -489,31 +487,28 @@ def probes_benchmark(table: Path, audio: Path, settings: BenchSettings | None = 
         audio: Folder of the audio files, named as the set's `id` column says, with or without
             ending; cut the set with `--id-column` naming the column of files.
     """
-    found = _read_probes(table)
-    metadata: Mapping[bytes, bytes] = found.schema.metadata or {}
-    tool = metadata.get(TOOL, b"").decode()
     files = Files(audio, table)
+    tool = _read_tool(table)
     sentences: list[ProbedSentence] = []
     left_out: Counter[str] = Counter()
-    for number, row in enumerate(found.select(list(PROBE_COLUMNS)).to_pylist(), start=1):
-        if row["outcome"] != MADE:
-            left_out[f"captions left out: {row['reason']}"] += 1
-            continue
-        _check_probe(row, table, number)
-        sound = files.number(row["id"], number)
-        sentences.append(ProbedSentence(sound, row["caption"], row["text"], row["connective"]))
+    with _refuse_as_corpus():
+        for number, row in enumerate(read_rows(table, Columns(PROBE_COLUMNS, _MEND)), start=1):
+            if row["outcome"] != MADE:
+                left_out[f"captions left out: {row['reason']}"] += 1
+                continue
+            _refuse_empty(table, number, row, PROBE_TEXTS)
+            sound = files.number(row["id"], number)
+            sentences.append(ProbedSentence(sound, *(row[name] for name in PROBE_TEXTS[1:])))
     if not sentences:
         raise CorpusError(f"{table}: no sentence was made", fix="cut the set from other captions")
-    sounds = files.sounds()
-    chosen = settings or BenchSettings()
     return Benchmark(
         DataKind.PROBES,
         str(table),
         {"set": str(table), "probe": tool, "sentences": str(len(sentences))},
-        sounds,
-        chosen,
+        files.sounds(),
+        settings,
         {
-            task: planner(sentences, chosen)
+            task: planner(sentences, settings)
             if tool in tools
             else TaskRefusal(f"the set was made by `segue text probe {tool}`")
             for task, (tools, planner) in _TASKS.items()
@@ -522,32 +517,16 @@ def probes_benchmark(table: Path, audio: Path, settings: BenchSettings | None = 
     )
 
 
-def _read_probes(table: Path) -> pa.Table:
+def _read_tool(table: Path) -> str:
+    """The probe that a set was cut by."""
     if not table.is_file():
         raise CorpusError(f"{table}: no such file", fix=_MEND)
     try:
-        found = pq.read_table(table)
+        metadata: Mapping[bytes, bytes] = pq.read_schema(table).metadata or {}
     except (pa.ArrowException, OSError) as error:
         if getattr(error, "errno", None):  # of the system, not about the file
             raise
         raise CorpusError(f"{table}: is not a Parquet file", fix=_MEND) from error
-    missing = [name for name in PROBE_COLUMNS if name not in found.column_names]
-    if missing:
-        raise CorpusError(f"{table}: no column {', '.join(map(repr, missing))}", fix=_MEND)
-    texts = [
-        name for name in PROBE_COLUMNS if not pa.types.is_string(found.schema.field(name).type)
-    ]
-    if texts:
-        raise CorpusError(f"{table}: no texts in column {', '.join(texts)}", fix=_MEND)
-    if TOOL not in (found.schema.metadata or {}):
+    if TOOL not in metadata:
         raise CorpusError(f"{table}: does not say which probe made it", fix=_MEND)
-    return found
-
-
-def _check_probe(row: Mapping[str, Any], table: Path, number: int) -> None:
-    for name in ("id", "caption", "text", "connective"):
-        if not (row[name] or "").strip():
-            raise CorpusError(
-                f"{table}: row {number}: {name!r} is empty",
-                fix="cut the set again; `--id-column` names the column of audio files",
-            )
+    return metadata[TOOL].decode()

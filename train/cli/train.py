@@ -32,8 +32,6 @@ from train.export.files import is_checkpoint, is_hub_name
 if TYPE_CHECKING:
     from synth.base.yaml_file import YamlFile
     from train.config.run import TrainConfig
-
-if TYPE_CHECKING:
     from train.engine.loop import TrainResult
 
 _INTERRUPTED = 130
@@ -88,7 +86,6 @@ def train_command(
     `torchrun --nproc-per-node 4 --no-python segue train data_manifests/foley --out runs/foley`
     """
     # Torch takes seconds: it is loaded once the options are known to be right.
-
     expect(corpus, PathKind.CORPUS, PathKind.OTHER)
     if clap is not None:
         check_clap(clap, config)

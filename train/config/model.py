@@ -191,11 +191,6 @@ class ModelConfig(Section):
     trainable: tuple[Group, ...] = Field(default=ALL_GROUPS, min_length=1)
     last_layers: LastLayers = LastLayers()
 
-    @property
-    def is_small(self) -> bool:
-        """Whether no tower is a transformers model."""
-        return self.audio.kind is self.text.kind is TowerKind.SMALL
-
     def learns(self, group: Group) -> bool:
         """Whether all of a group learns."""
         return group in self.trainable or group.whole in self.trainable

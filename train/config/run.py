@@ -15,7 +15,7 @@ from pydantic import Field, ValidationError, model_validator
 from synth.base.errors import SpecError
 from synth.base.yaml_file import YamlFile, explain_errors, read_yaml
 from train.config.loss import HardNegatives, Loss, Role
-from train.config.model import Group, ModelConfig
+from train.config.model import Group, ModelConfig, TowerKind
 from train.config.text import Section, TextSampling
 
 Rate: TypeAlias = Annotated[float, Field(gt=0)]
@@ -228,7 +228,7 @@ class TrainConfig(Section):
                     f"model.last_layers: {group.whole}: {count} has no effect: "
                     f"name {group} in model.trainable or lr_of"
                 )
-        if self.model.is_small:
+        if self.model.audio.kind is self.model.text.kind is TowerKind.SMALL:
             for name in ("layer_decay", "checkpoint_activations"):
                 if getattr(self, name) != type(self).model_fields[name].default:
                     raise ValueError(f"{name} needs a tower of kind transformers")

@@ -93,9 +93,6 @@ def feature_cache(
 ) -> FeatureCache | None:
     """Read a split once and keep its features.
 
-    Args:
-        config: Says how much memory they may take, and whether samples are cropped.
-
     Returns:
         The features, or None where they do not fit, or samples are cropped at random.
     """

@@ -112,7 +112,7 @@ def open_splits(config: TrainConfig) -> list[SplitData]:
         corpus = Corpus.open(mix.corpus)
         refuse_unlike(where, corpus, TRAIN, [each.corpus for each in splits])
         data = SplitData(corpus, TRAIN, config.mode)
-        if data.stated_audible != main.stated_audible:
+        if data.audible != main.audible:
             raise SpecError(
                 f"{where}: was built with another `truth.min_overlap_s` than {config.corpus}",
                 fix="build both with the same `truth.min_overlap_s`",
@@ -122,11 +122,7 @@ def open_splits(config: TrainConfig) -> list[SplitData]:
 
 
 def refuse_unlike(where: str, corpus: Corpus, split: str, others: Sequence[Corpus]) -> None:
-    """Check that samples of a split can be in one batch with those of other corpora.
-
-    Args:
-        where: Names the corpus in an error.
-    """
+    """Check that samples of a split can be in one batch with those of other corpora."""
     if split not in corpus.splits:
         raise SpecError(
             f"{where}: has no split {split!r}", fix=f"its splits are {', '.join(corpus.splits)}"

@@ -34,9 +34,6 @@ class Cropper:
     """Cuts samples to a length, a pure function of the seed, the step and the sample.
 
     A tag holds of its clip and of every part of it; a caption only of the whole clip.
-
-    Args:
-        frames: Longest that a sample may be.
     """
 
     data: SplitData

@@ -38,9 +38,6 @@ def token_states(
 
     Nothing is judged (`FAINT`) behind a row's end, and in rows whose sounds are not all labelled.
     A sound that could be called by another's name is not judged where that one may be heard.
-
-    Args:
-        token: Length of a token in samples of audio.
     """
     step = Fraction(token)
     parts = [row.crop or (0, row["frames"]) for row in rows]

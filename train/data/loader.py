@@ -43,14 +43,6 @@ _WIDTH: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
-    """Which part of every batch this process takes: number `rank` of `ranks`."""
-
-    rank: int = 0
-    ranks: int = 1
-
-
-@dataclass(frozen=True, slots=True)
 class Assembler:
     """Turns manifest rows into batches.
 
@@ -152,7 +144,7 @@ class Assembler:
             classes=_to_tensor(
                 [[number_of(row["labels"][end]) for end in (0, -1)] for row in rows]
             ).reshape(len(rows), 2),
-            unrefuted=find_unrefuted(rows, texts.claims, self.data.stated_audible),
+            unrefuted=find_unrefuted(rows, texts.claims, self.data.audible),
             whole=whole,
             counts=counts,
             uniform=uniform,
@@ -183,18 +175,21 @@ class Loader:
 
     Args:
         assembler: Makes batches of samples; another one may take its place before the first step.
+        rank: Which part of every batch this process takes, of `ranks`.
     """
 
-    def __init__(self, assembler: Assembler, config: TrainConfig, share: Share) -> None:
+    def __init__(
+        self, assembler: Assembler, config: TrainConfig, rank: int = 0, ranks: int = 1
+    ) -> None:
         self.assembler = assembler
         self._config = config
-        self._share = share
-        self._chosen = Chosen.of(assembler.data, config, share.ranks)
+        self._rank = rank
+        self._chosen = Chosen.of(assembler.data, config, ranks)
 
     def batch(self, step: int) -> Batch:
         """This process's part of the batch of a step."""
         shares = self._chosen.shares(step)
-        stage, rank = self._config.stages[place(step, self._config.stages).stage], self._share.rank
+        stage, rank = self._config.stages[place(step, self._config.stages).stage], self._rank
         counts = [len(share) for share in shares]
         everywhere = np.concatenate(shares).tolist() if len(shares) > 1 else ()
         made = self.assembler.batch(shares[rank].tolist(), stage, step, counts, rank, everywhere)
@@ -222,6 +217,7 @@ class Loader:
 
 def refuse_unsuitable(data: SplitData, stage: Stage) -> None:
     """Check that the corpus gives a stage's losses what they are about."""
+    _ = data.audible  # by which `find_unrefuted` judges captions
     if Role.DENIED in stage.roles and FULLY_NEGATED not in data.negative_kinds:
         raise SpecError(
             f"`dissimilarity` needs fully negated captions, and corpus {data.corpus.name} has none",

@@ -78,17 +78,12 @@ def _collect_operands(value: Any, kind: str) -> list[Any]:
 
 
 def find_unrefuted(
-    rows: Sequence[Row], claims: Sequence[str], audible: Frames | None
+    rows: Sequence[Row], claims: Sequence[str], audible: Frames
 ) -> Bool[Tensor, "rows rows"]:
     """Which caption (column) is not refuted of which sound (row), within groups.
 
-    The negatives of a row are known to be false. Other claims are judged on what is heard of it.
-    Where that is not told, of a part of a sample or in a corpus of an older version, they count as
-    not refuted.
-
-    Args:
-        claims: What the caption of each says, as JSON.
-        audible: Shortest overlap that can be heard, in frames; None where the corpus does not say.
+    The negatives of a row are known to be false. Other claims are judged on what is heard of it; of
+    a part of a sample they count as not refuted.
     """
     found = torch.zeros(len(rows), len(rows), dtype=torch.bool)
     groups: dict[str, list[int]] = {}
@@ -101,7 +96,7 @@ def find_unrefuted(
             for other in members:
                 if other == at or meaning(claims[other]) in false:
                     continue
-                if audible is not None and row.get("activity") is not None and row.crop is None:
+                if row.crop is None:
                     hearing = hearing or Hearing(read_timeline(row), Tolerance(audible=audible))
                     if hearing.refutes(claim_from_text(claims[other])):
                         continue

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Final, Generic, TypeVar
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Int
 
 from synth.base.errors import SpecError
@@ -95,14 +96,9 @@ class BatchOrder:
         seed: int,
         name: str,
     ) -> BatchOrder:
-        """The order of a pool of samples.
-
-        Args:
-            groups: Number of the group of each sample of the pool.
-            batch: Most samples in a batch.
-        """
+        """The order of a pool of samples."""
         if keep_groups:
-            units = _number_by_appearance(groups)
+            units = pd.factorize(groups)[0]
             members = _narrow(pool[np.argsort(units, kind="stable")])
             sizes = np.bincount(units)
         else:
@@ -200,14 +196,6 @@ def _split_evenly(sizes: Int[np.ndarray, " units"], ranks: int) -> list[Int[np.n
         least = (cuts[-1] if cuts else 0) + 1
         cuts.append(min(max(cut, least), len(sizes) - (ranks - rank)))
     return np.split(np.arange(len(sizes)), cuts)
-
-
-def _number_by_appearance(keys: Int[np.ndarray, " samples"]) -> Int[np.ndarray, " samples"]:
-    """Numbers from 0 in the order in which keys appear first."""
-    _, first, numbers = np.unique(keys, return_index=True, return_inverse=True)
-    place = np.empty_like(first)
-    place[np.argsort(first)] = np.arange(len(first))
-    return place[numbers]
 
 
 def _narrow(numbers: Int[np.ndarray, " numbers"]) -> Int[np.ndarray, " numbers"]:

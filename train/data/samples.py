@@ -13,11 +13,7 @@ from train.data.split import TRAIN, SplitData
 
 
 class SampleDataset(Dataset[dict[str, Any]]):
-    """The samples of a split; a `DataLoader` takes lists of them with `collate_fn=list`.
-
-    Args:
-        corpus: The manifest folder of a corpus, or its URL.
-    """
+    """The samples of a split; a `DataLoader` takes lists of them with `collate_fn=list`."""
 
     def __init__(self, corpus: Path, split: str = TRAIN) -> None:
         self._opened = corpus, split

@@ -59,11 +59,7 @@ VAL: Final = "val"
 
 
 class SplitData:
-    """One split of a corpus, by position.
-
-    Args:
-        rows: Those of the split, where they are opened already.
-    """
+    """One split of a corpus, by position."""
 
     def __init__(
         self, corpus: Corpus, split: str, mode: AudioMode, rows: SplitRows | None = None
@@ -233,19 +229,14 @@ class SplitData:
     @cached_property
     def audible(self) -> Frames:
         """Shortest overlap in frames that can be heard as sounding together."""
-        if self.stated_audible is None or "activity" not in self._rows.schema.names:
+        value = (self._rows.schema.metadata or {}).get(AUDIBLE.encode())
+        if value is None or "activity" not in self._rows.schema.names:
             raise CorpusError(
                 f"{self.corpus.folder}: does not say when its sounds are heard: it is of "
-                "an older version, so captions of a part of a sample cannot be judged",
-                fix="build the corpus again, or leave out `crop_s`",
+                "an older version, so its captions cannot be judged",
+                fix="build the corpus again",
             )
-        return self.stated_audible
-
-    @property
-    def stated_audible(self) -> Frames | None:
-        """The same; None where the corpus, of an older version, does not say."""
-        value = (self._rows.schema.metadata or {}).get(AUDIBLE.encode())
-        return None if value is None else int(value)
+        return int(value)
 
     @cached_property
     def is_labelled(self) -> Bool[np.ndarray, " samples"]:
@@ -306,9 +297,3 @@ def find_labelled(corpus: Corpus, split: str) -> Iterator[Bool[np.ndarray, " sam
             yield pc.list_value_length(part["dense"]).to_numpy() > 0
         else:
             yield np.zeros(len(part), dtype=bool)
-
-
-def number_keys(keys: Sequence[str]) -> Int[Tensor, " keys"]:
-    """Numbers that are equal where keys are equal."""
-    known: dict[str, int] = {}
-    return torch.tensor([known.setdefault(key, len(known)) for key in keys], dtype=torch.long)

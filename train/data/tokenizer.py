@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 import torch
@@ -12,7 +11,6 @@ from jaxtyping import Bool, Int
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 from torch import Tensor
 
-from synth.base.doors import read_text
 from synth.base.errors import SpecError
 from train.model.loading import TOKENIZER_FIX, explain, load_tokenizer
 
@@ -116,11 +114,6 @@ class TextTokenizer:
             return cls(Tokenizer.from_str(text))
         except Exception as error:  # the library raises nothing narrower
             raise ValueError(f"not a tokenizer: {error}") from error
-
-    @classmethod
-    def from_file(cls, path: Path) -> TextTokenizer:
-        """The tokenizer saved with a run."""
-        return cls.from_json(read_text(path))
 
     def to_json(self) -> str:
         """Everything about the tokenizer."""

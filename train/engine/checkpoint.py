@@ -19,7 +19,7 @@ from synth.base.atomic import write_bytes
 from synth.base.errors import CorpusError, SpecError
 from train.config.run import Precision, TrainConfig
 from train.engine.log import LOG_FILE, TENSORBOARD, read_log
-from train.engine.optimizer import PEAK, build_optimizer, is_fused
+from train.engine.optimizer import build_optimizer, is_fused
 from train.engine.ranks import RankProcess
 from train.engine.run_folder import (
     BEST_FILE,
@@ -77,11 +77,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class RandomState:
-    """State of torch's random number generators.
-
-    Args:
-        device: Of the device's, None where that is the CPU.
-    """
+    """State of torch's random number generators."""
 
     cpu: Tensor
     device: Tensor | None
@@ -108,11 +104,7 @@ class RandomState:
 def create_state(
     config: TrainConfig, sample_rate: int, vocabulary: int, process: RankProcess
 ) -> State:
-    """The state before the first step, its weights drawn from torch's generator.
-
-    Args:
-        vocabulary: Number of words, for a text tower that learns its own.
-    """
+    """The state before the first step, its weights drawn from torch's generator."""
     model = build_model(config.model, sample_rate, vocabulary).to(process.device)
     if process.rank:
         # DDP replaces these weights by those of process 0; the dropout is this process's own.
@@ -265,10 +257,8 @@ def _take_up(state: State, config: TrainConfig, saved: dict[str, Any], rank: int
         or not 0 <= steps[1] <= steps[0] <= config.steps
     ):
         raise ValueError(f"steps {steps}")
-    groups = zip(saved["optimizer"]["param_groups"], state.optimizer.param_groups, strict=True)
-    for group, made in groups:  # an older run may have saved another way, or less
+    for group in saved["optimizer"]["param_groups"]:  # it may have learnt on another device
         group["fused"] = is_fused(state.device)
-        group.setdefault(PEAK, made[PEAK])
     state.optimizer.load_state_dict(saved["optimizer"])
     if state.average is not None:
         state.average.load_state_dict(saved["average"])

@@ -7,10 +7,9 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import torch
 
@@ -65,49 +64,46 @@ def read_log(folder: Path) -> Iterator[tuple[bytes, Facts]]:
             yield line, facts
 
 
-@dataclass(frozen=True, slots=True)
-class RunLog:
-    """Where the facts of steps go, `step` being one of them; nowhere on processes that do not lead.
-
-    Args:
-        sinks: Each keeps the facts of a step.
-    """
-
-    sinks: tuple[Callable[[Facts], None], ...]
-
-    def write(self, facts: Facts) -> None:
-        """Keep the facts everywhere."""
-        for sink in self.sinks:
-            sink(facts)
+Sink: TypeAlias = Callable[[Facts], None]
+"""Keeps the facts of a step, `step` being one of them."""
 
 
 @contextmanager
-def open_log(config: TrainConfig, leads: bool) -> Iterator[RunLog]:
-    """The log of a run, to be written on."""
-    if not leads:
-        yield RunLog(())
-        return
+def open_log(config: TrainConfig, leads: bool) -> Iterator[Sink]:
+    """The log of a run, to be written on; processes that do not lead write nothing."""
     with ExitStack() as stack:
-        path = own_file(config.out, LOG_FILE)
-        # Without a buffer: what did not fit is not written again when the file is closed.
-        file = stack.enter_context(path.open("ab", buffering=0))
+        sinks: list[Sink] = []
+        if leads:
+            sinks.append(stack.enter_context(_lines(config.out)))
+        if leads and config.tensorboard:
+            sinks.append(stack.enter_context(_tensorboard(config.out)))
+        if leads and config.wandb:
+            sinks.append(stack.enter_context(_wandb(config)))
 
-        def write_line(facts: Facts) -> None:
+        def write(facts: Facts) -> None:
+            for sink in sinks:
+                sink(facts)
+
+        yield write
+
+
+@contextmanager
+def _lines(run: Path) -> Iterator[Sink]:
+    path = own_file(run, LOG_FILE)
+    # Without a buffer: what did not fit is not written again when the file is closed.
+    with path.open("ab", buffering=0) as file:
+
+        def write(facts: Facts) -> None:
             rest = json.dumps(facts).encode() + b"\n"
             with name_file(path):
                 while rest:
                     rest = rest[file.write(rest) :]
 
-        sinks: list[Callable[[Facts], None]] = [write_line]
-        if config.tensorboard:
-            sinks.append(stack.enter_context(_tensorboard(config.out)))
-        if config.wandb:
-            sinks.append(stack.enter_context(_wandb(config)))
-        yield RunLog(tuple(sinks))
+        yield write
 
 
 @contextmanager
-def _tensorboard(run: Path) -> Iterator[Callable[[Facts], None]]:
+def _tensorboard(run: Path) -> Iterator[Sink]:
     from torch.utils.tensorboard import SummaryWriter
 
     folder = run / TENSORBOARD
@@ -132,7 +128,7 @@ def _tensorboard(run: Path) -> Iterator[Callable[[Facts], None]]:
 
 
 @contextmanager
-def _wandb(config: TrainConfig) -> Iterator[Callable[[Facts], None]]:
+def _wandb(config: TrainConfig) -> Iterator[Sink]:
     try:
         import wandb
     except ImportError as error:
@@ -165,15 +161,6 @@ _HELD_UP: Final = 0.5
 """Share of a processor below which this process is held up by others."""
 
 
-@dataclass(slots=True)
-class StepPace:
-    """Some steps: how many, how long they took, and how long the thread that learns ran in them."""
-
-    steps: int = 0
-    wall_s: float = 0.0
-    ran_s: float = 0.0
-
-
 class Meter:
     """Speed of a run, the share of its time spent waiting for data, and what holds it up.
 
@@ -195,7 +182,7 @@ class Meter:
         self._ran = ran
         self._begun = clock()
         self._waited = 0.0
-        self._pace = StepPace()
+        self._steps, self._wall_s, self._ran_s = 0, 0.0, 0.0
 
     @contextmanager
     def learn(self, samples: int) -> Iterator[None]:
@@ -205,13 +192,22 @@ class Meter:
         self.samples += samples
         if self._ran is None:
             return
-        pace = self._pace
-        pace.steps += 1
-        pace.wall_s += self._clock() - begun
-        pace.ran_s += self._ran() - ran
-        if pace.wall_s >= _WINDOW_S:
-            self.warning = describe_pace(pace, torch.get_num_threads())
-            self._pace = StepPace()
+        self._steps += 1
+        self._wall_s += self._clock() - begun
+        self._ran_s += self._ran() - ran
+        if self._wall_s >= _WINDOW_S:
+            self.warning = self._describe_pace()
+            self._steps, self._wall_s, self._ran_s = 0, 0.0, 0.0
+
+    def _describe_pace(self) -> str:
+        share, threads = self._ran_s / self._wall_s, torch.get_num_threads()
+        if share >= _HELD_UP:
+            return ""
+        helps = f"OMP_NUM_THREADS={threads // 2}, or " if threads > 1 else ""
+        return (
+            f"{self._steps / self._wall_s:.2g} steps/s: other work leaves this process {share:.0%} "
+            f"of a processor; {helps}stop the other work"
+        )
 
     def time_waits(self, batches: Iterator[Batch]) -> Iterator[Batch]:
         """The batches; the time until each is there counts as waiting."""
@@ -243,15 +239,3 @@ class Meter:
     def __str__(self) -> str:
         speed = f"{self.samples_per_s:.0f} samples/s  data wait {self.data_wait:.0%}"
         return f"{speed}  {self.warning}" if self.warning else speed
-
-
-def describe_pace(pace: StepPace, threads: int) -> str:
-    """What holds such steps up, and what helps; empty where nothing does."""
-    share = pace.ran_s / pace.wall_s
-    if share >= _HELD_UP:
-        return ""
-    helps = f"OMP_NUM_THREADS={threads // 2}, or " if threads > 1 else ""
-    return (
-        f"{pace.steps / pace.wall_s:.2g} steps/s: other work leaves this process {share:.0%} of a "
-        f"processor; {helps}stop the other work"
-    )

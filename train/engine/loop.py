@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ from train.engine.checkpoint import (
     save_model,
     settle,
 )
-from train.engine.log import PHASE, Meter, RunLog, open_log
+from train.engine.log import PHASE, Meter, Sink, open_log
 from train.engine.ranks import RankProcess, join_processes
 from train.engine.run_folder import RunData, refuse_occupied, save_settings
 from train.engine.step import build_encoder, train_step
@@ -71,6 +72,24 @@ class TrainResult:
     warning: str = ""
     cut: CutTexts = field(default_factory=CutTexts)
 
+    def _repr_html_(self) -> str:
+        kept = f"of step {self.best_step:,}"
+        facts = {
+            "model": str(self.folder),
+            "steps": f"{self.step:,}" + ("" if self.finished else ", stopped: resume=True goes on"),
+            "loss": f"{self.loss:.3f}",
+            "weights": kept if self.best_loss is None else f"{kept}, val_loss {self.best_loss:.3f}",
+            "speed": f"{self.samples_per_s:.0f} samples/s, data wait {self.data_wait:.0%}",
+            "held up": self.warning,
+            "texts": str(self.cut) if self.cut.cut else "",
+        }
+        rows = (
+            f"<tr><th>{name}</th><td>{escape(fact)}</td></tr>"
+            for name, fact in facts.items()
+            if fact
+        )
+        return f"<table>{''.join(rows)}</table>"
+
 
 def train(
     config: TrainConfig,
@@ -90,26 +109,11 @@ def train(
         resume: Go on from the checkpoint in `config.out`, if there is one.
         overwrite: Begin anew even if `config.out` holds a run.
     """
-    with _tell_how_to_resume():
-        return _prepare(config, observer, resume, overwrite)
-
-
-@contextmanager
-def _tell_how_to_resume() -> Iterator[None]:
-    try:
-        yield
-    except DiskFullError as error:
-        fix = error.fix.replace(GOES_ON, "run the same command again with --resume")
-        raise DiskFullError(error.message, fix=fix) from error
-
-
-def _prepare(
-    config: TrainConfig, observer: Observer | None, resume: bool, overwrite: bool
-) -> TrainResult:
     refuse_occupied(config, resume, overwrite)
     on_cuda = config.device.startswith("cuda")
     # The caller's random state is left as it was, but for that of GPUs.
     with (
+        _tell_how_to_resume(),
         torch.random.fork_rng(devices=[]),
         _catch_interrupts() as interrupted,
         join_processes(config.device) as process,
@@ -119,6 +123,15 @@ def _prepare(
         torch.manual_seed(config.seed)
         shown = observer if observer is not None and process.is_leader else Silent()
         return _train(config, process, shown, interrupted, resume)
+
+
+@contextmanager
+def _tell_how_to_resume() -> Iterator[None]:
+    try:
+        yield
+    except DiskFullError as error:
+        fix = error.fix.replace(GOES_ON, "run the same command again with --resume")
+        raise DiskFullError(error.message, fix=fix) from error
 
 
 def _train(
@@ -141,7 +154,7 @@ def _train(
     assembler = Assembler.of(data, tokenizer, config, cached=False, tower=tower)
     for stage in config.stages:
         assembler.check(stage, np.concatenate([data.pool(stage), *data.mixed]), tower.longest)
-    loader = Loader(assembler, config, process.share)
+    loader = Loader(assembler, config, process.rank, process.ranks)
     validator = Validator.of(corpus, tokenizer, config, state.model)
     if config.patience and validator is None:
         raise SpecError(
@@ -177,7 +190,7 @@ def _train(
                 figures = train_step(batch, config, state, encoder, process, cache)
             if _is_due(config.log_every, state, config):
                 settle(state, config)
-                log.write(figures.read() | meter.facts())
+                log(figures.read() | meter.facts())
             # That of the last line of the log; there is none before the first.
             loss = "" if math.isnan(state.loss) else f"loss {state.loss:.3f}  "
             observer.advance(PHASE, note=f"{loss}{meter}")
@@ -228,14 +241,14 @@ def _validate(
     state: State,
     config: TrainConfig,
     process: RankProcess,
-    log: RunLog,
+    log: Sink,
 ) -> None:
     """Validate where the step asks for it, and keep the best weights."""
     if validator is None or not state.step or not _is_due(config.eval_every, state, config):
         return
     settle(state, config)
     loss = validator.loss(state.kept, process)
-    log.write({"step": state.step, "val_loss": loss})
+    log({"step": state.step, "val_loss": loss})
     if loss < state.best_loss:
         state.best_loss, state.best_step = loss, state.step
         if process.is_leader:

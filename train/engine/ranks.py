@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
@@ -14,8 +14,6 @@ from torch import Tensor, distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from synth.base.errors import SpecError
-from train.data.loader import Share
-from train.losses.batch import Alone, Ranks, World
 from train.model.device import torch_device
 
 _RENDEZVOUS: Final = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
@@ -26,11 +24,7 @@ _LAUNCHERS: Final = ("SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE")
 
 @dataclass(frozen=True, slots=True)
 class RankProcess:
-    """This process among those of a run.
-
-    Args:
-        rank: Its number; number 0 writes and shows.
-    """
+    """This process among those of a run."""
 
     rank: int
     ranks: int
@@ -40,15 +34,6 @@ class RankProcess:
     def is_leader(self) -> bool:
         """Whether it is the process that writes files and shows progress."""
         return self.rank == 0
-
-    @property
-    def share(self) -> Share:
-        """Its part of every batch."""
-        return Share(self.rank, self.ranks)
-
-    def world(self, counts: Sequence[int]) -> World:
-        """What losses see of the others, given how many rows of the batch each process holds."""
-        return Ranks(counts, self.rank) if self.ranks > 1 else Alone()
 
     def wrap(self, encoder: nn.Module) -> nn.Module:
         """The encoder, so that its gradients are averaged over the processes."""

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, Final
 import torch
 
 from synth.base.atomic import replacing, write_text
-from synth.base.doors import parse_json, read_json, require_regular
+from synth.base.doors import parse_json, read_json, read_text, require_regular
 from synth.base.errors import CorpusError, SegueError, SpecError
 from synth.base.rng import digest
 from synth.corpus.corpus import Corpus
@@ -108,7 +108,7 @@ def load_run(folder: Path) -> LoadedRun:
     config, sample_rate = read_run_settings(folder)
     try:
         require_whole(folder / TOKENIZER_FILE, _AGAIN)
-        tokenizer = TextTokenizer.from_file(folder / TOKENIZER_FILE)
+        tokenizer = TextTokenizer.from_json(read_text(folder / TOKENIZER_FILE))
     except (FileNotFoundError, ValueError) as error:
         raise CorpusError(f"{folder / TOKENIZER_FILE}: is damaged", fix=_AGAIN) from error
     with torch.random.fork_rng(devices=[]):

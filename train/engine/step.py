@@ -7,7 +7,7 @@ them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, TypeAlias
@@ -74,16 +74,13 @@ def train_step(
 
     A step whose loss or gradient is not finite on any process is not applied, nor is any after it:
     neither weights nor optimizer are changed. `settle` tells.
-
-    Args:
-        state: Is changed: weights, optimizer, moving average, step and what `settle` reads.
     """
     set_rates(state.optimizer, config, batch.step)
     state.model.train()
     state.optimizer.zero_grad()
     batch = batch.to(state.device)
     parts = load_parts(batch, state.model, cache, config.accumulate)
-    loss = backward(encoder, parts, batch, config, process.world(batch.counts))
+    loss = backward(encoder, parts, batch, config, World(batch.counts, process.rank))
     # DDP has averaged the gradients over the processes, so the norm is that of the whole batch.
     norm = torch.nn.utils.clip_grad_norm_(state.model.parameters(), config.grad_clip)
 
@@ -110,11 +107,7 @@ def train_step(
 def find_fault(
     latest: Float[Tensor, 2], step: int, before: Float[Tensor, 2] | None
 ) -> Float[Tensor, 2]:
-    """The first step that was not finite and its loss, step -1 for none.
-
-    Args:
-        latest: Loss and norm of the gradient of this step.
-    """
+    """The first step that was not finite and its loss, step -1 for none."""
     if before is None:
         before = torch.full_like(latest, -1)
     now = torch.stack([torch.full_like(latest[0], step), latest[0]])
@@ -155,27 +148,23 @@ def backward(
     # Copies, at which autograd stops.
     whole = Outputs(*(value.detach().clone().requires_grad_() for value in joined))
     loss = compute_loss(whole, batch, config, world)
-    of_audio, of_texts, of_scale, of_bias, of_frames = torch.autograd.grad(
-        loss, whole, materialize_grads=True
-    )
-    audio_gradients = torch.split(of_audio, [len(each) for each in audio])
-    frame_gradients = torch.split(of_frames, [len(each) for each in frames])
-    text_gradients = torch.split(of_texts, [len(each) for each in texts])
+    of_whole = torch.autograd.grad(loss, whole, materialize_grads=True)
+    of_audio, of_texts, of_scale, of_bias, of_frames = of_whole
+    of_parts = [
+        gradient.split([len(part) for part in column])  # type: ignore[no-untyped-call]
+        for gradient, column in ((of_audio, audio), (of_texts, texts), (of_frames, frames))
+    ]
 
     # Second pass: the same random numbers give the same embeddings, now with gradients. All parts
     # share scale and bias, whose gradients go with the last part, as does DDP's synchronisation.
     for number, (part, random_state) in enumerate(zip(parts, random_states, strict=True)):
         last = number == len(parts) - 1
         random_state.restore(device)
-        with nullcontext() if last else skip_gradient_sync(encoder):
+        alone = not last and isinstance(encoder, DistributedDataParallel)
+        with encoder.no_sync() if alone else nullcontext():  # type: ignore[operator]
             outputs = encoder(*part())
-            gradients = (
-                audio_gradients[number],
-                text_gradients[number],
-                of_scale * last,
-                of_bias * last,
-                frame_gradients[number],
-            )
+            for_audio, for_texts, for_frames = (gradients[number] for gradients in of_parts)
+            gradients = (for_audio, for_texts, of_scale * last, of_bias * last, for_frames)
             # Frozen parts of the model have no gradients.
             pairs = zip(outputs, gradients, strict=True)
             learning = [pair for pair in pairs if pair[0].requires_grad]
@@ -183,6 +172,7 @@ def backward(
     return loss.detach()
 
 
+@matmul_precision("highest")
 def compute_loss(
     outputs: Outputs, batch: Batch, config: TrainConfig, world: World
 ) -> Float[Tensor, ""]:
@@ -190,13 +180,6 @@ def compute_loss(
 
     Its matrices are multiplied in full float32, whatever is allowed for the towers.
     """
-    with matmul_precision("highest"):
-        return _compute_loss(outputs, batch, config, world)
-
-
-def _compute_loss(
-    outputs: Outputs, batch: Batch, config: TrainConfig, world: World
-) -> Float[Tensor, ""]:
     where = place(batch.step, config.stages)
     stage = config.stages[where.stage]
     rows = gather_rows(outputs, batch, where.step)
@@ -336,10 +319,3 @@ def pause_batch_norm_statistics(module: nn.Module) -> Iterator[None]:
     finally:
         for norm, tracked in zip(norms, before, strict=True):
             norm.track_running_stats = tracked
-
-
-def skip_gradient_sync(encoder: nn.Module) -> AbstractContextManager[None]:
-    """Within it, gradients stay with this process until a later backward pass."""
-    if isinstance(encoder, DistributedDataParallel):
-        return encoder.no_sync()
-    return nullcontext()

@@ -19,7 +19,7 @@ from train.data.split import VAL, SplitData
 from train.data.tokenizer import TextTokenizer
 from train.engine.ranks import RankProcess
 from train.engine.step import Encoder, compute_loss, load_parts
-from train.losses.batch import Alone
+from train.losses.batch import World
 from train.model.clap import Clap
 
 
@@ -92,7 +92,7 @@ class Validator:
             (load,) = load_parts(batch, model, self.cache)
             outputs = encoder(*load())
             # This process holds the whole batch.
-            loss = compute_loss(outputs, batch, config, Alone()).item()
+            loss = compute_loss(outputs, batch, config, World()).item()
             totals[number] = loss * len(positions)
         # Added up in the order of the batches, however many processes there are.
         total: float = sum(process.sum(totals).tolist())

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Final
 
 SETTINGS_FILE: Final = "segue.json"
-OLD_SETTINGS_FILE: Final = "segue_heads.json"
-"""Of exports of format 1."""
 FORMAT: Final = 2
 WEIGHTS_FILE: Final = "model.safetensors"
 HEADS_FILE: Final = "segue_heads.safetensors"

@@ -6,9 +6,9 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
@@ -41,12 +41,14 @@ class Written:
         usage: Markdown that says what lies where, and how it is opened; RATE stands for the rate.
         opener: A command or an expression that opens it, `FOLDER` standing for the folder.
         largest_difference: From torch's embeddings, for what does not compute with torch.
+        files: Sizes in bytes, by name; known when the folder is whole.
     """
 
     library: str
     usage: str
     opener: str
     largest_difference: float | None = None
+    files: Mapping[str, int] = field(default_factory=dict)
 
 
 @contextmanager
@@ -63,11 +65,7 @@ def _explain_rust(path: Path) -> Iterator[None]:
 
 @contextmanager
 def new_folder(out: Path) -> Iterator[Path]:
-    """A folder to fill, which becomes `out` when the block ends well; else nothing is left.
-
-    Args:
-        out: New or empty folder.
-    """
+    """A folder to fill, which becomes `out` when the block ends well; else nothing is left."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise SpecError(f"{out}: exists and is not empty", fix="choose another folder, or empty it")
     with translate_disk_errors(out):
@@ -107,12 +105,7 @@ class ExportSettings(Section):
 
     @classmethod
     def of_run(cls, run: LoadedRun, weights: str, audio: str, text: str) -> ExportSettings:
-        """Those of a run.
-
-        Args:
-            audio: Folder of its audio tower in the exported one.
-            text: Folder of its text tower.
-        """
+        """Those of a run."""
         model = run.config.model.without_adapters()
         config = model.model_copy(update={"bias": run.model.bias.item()})
         model = _rename_towers(config, audio, text)

@@ -217,11 +217,7 @@ class _AllChunks(Chunks):
 
 
 class AudioHalf(nn.Module):
-    """From waveform to embedding, in operations whose shapes depend on shapes alone.
-
-    Args:
-        model: In evaluation mode; not changed.
-    """
+    """From waveform to embedding, in operations whose shapes depend on shapes alone."""
 
     def __init__(self, model: Clap) -> None:
         super().__init__()
@@ -239,11 +235,7 @@ class AudioHalf(nn.Module):
 
 
 class TextHalf(nn.Module):
-    """From ids and a mask of integers to embedding.
-
-    Args:
-        model: In evaluation mode; not changed.
-    """
+    """From ids and a mask of integers to embedding."""
 
     def __init__(self, model: Clap) -> None:
         super().__init__()

@@ -18,7 +18,6 @@ from train.data.tokenizer import TextTokenizer
 from train.engine.run_folder import CHECKPOINT_FILE, CONFIG_FILE, MODEL_FILE, load_run
 from train.export.files import (
     ACCEPTED,
-    OLD_SETTINGS_FILE,
     SETTINGS_FILE,
     checkpoint_tokenizer,
     is_checkpoint,
@@ -83,7 +82,7 @@ def model_kind(model: Path) -> ModelKind:
 def _folder_kind(folder: Path) -> ModelKind:
     if any((folder / name).is_file() for name in (MODEL_FILE, CHECKPOINT_FILE)):
         return ModelKind.RUN
-    if any((folder / name).is_file() for name in (SETTINGS_FILE, OLD_SETTINGS_FILE)):
+    if (folder / SETTINGS_FILE).is_file():
         return ModelKind.EXPORT
     # First, as config.json may be that of its text half alone.
     if "audio_cfg" in (_facts(folder / _OPEN_CLIP).get("model_cfg") or ()):
@@ -103,11 +102,7 @@ def _folder_kind(folder: Path) -> ModelKind:
 
 
 def transformers_kind(model: Path, facts: Mapping[str, Any]) -> ModelKind:
-    """The kind of a transformers model.
-
-    Args:
-        facts: What its config.json says.
-    """
+    """The kind of a transformers model."""
     kind = facts.get("model_type")
     if kind == "clap":
         return ModelKind.CLAP
@@ -159,11 +154,7 @@ _TOKENIZER: Final = (
 
 
 def open_model(model: Path, tokenizer: str | None = None) -> Exported:
-    """The model that a folder or a file holds, or a name on huggingface.co, for the CPU.
-
-    Args:
-        tokenizer: Of a LAION-CLAP checkpoint, by folder or name; by default RoBERTa's.
-    """
+    """The model that a folder or a file holds, or a name on huggingface.co, for the CPU."""
     match kind := model_kind(model):
         case ModelKind.RUN:
             run = load_run(model)

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from synth.base.doors import require_regular
+from synth.base.doors import read_text, require_regular
 from synth.base.errors import SpecError
 from train.data.tokenizer import TextTokenizer
 from train.engine.run_folder import TOKENIZER_FILE
@@ -65,7 +65,7 @@ def _read_tokenizer(folder: Path, settings: ExportSettings) -> TextTokenizer:
     if settings.weights != WEIGHTS_FILE:
         return TextTokenizer.of_model(str(folder))
     try:
-        return TextTokenizer.from_file(folder / TOKENIZER_FILE)
+        return TextTokenizer.from_json(read_text(folder / TOKENIZER_FILE))
     except (OSError, ValueError) as error:
         raise SpecError(
             f"{folder / TOKENIZER_FILE}: missing or damaged", fix=EXPORT_AGAIN

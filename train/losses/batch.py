@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -85,15 +85,20 @@ class Embedded:
     uniform: Float[Tensor, "batch candidates"] | None = None
 
 
-@runtime_checkable
-class World(Protocol):
-    """The processes that share a batch, each holding some of its rows.
+class World:
+    """The processes that share a batch, each holding some of its rows; by default one holds all.
 
     Every process must call the same methods in the same order, also where it holds no row.
+
+    Args:
+        counts: How many rows of the batch each holds, in order of rank. They are known from the
+            order of the samples: asking for them would wait for the device.
     """
 
-    @property
-    def first(self) -> int:
+    def __init__(self, counts: Sequence[int] = (), rank: int = 0) -> None:
+        self._counts = tuple(counts)
+        self._is_shared = len(self._counts) > 1
+        self.first = sum(self._counts[:rank])
         """Where this process's rows of the batch begin among all."""
 
     def gather(self, rows: Tensor) -> Tensor:
@@ -103,6 +108,10 @@ class World(Protocol):
             rows: One a row of this process's batch. Processes may hold unequally many, alike in
                 all else.
         """
+        if not self._is_shared:
+            return rows
+        gathered: Tensor = _Gather.apply(rows, self._counts, self.first)  # type: ignore[no-untyped-call]
+        return gathered
 
     def mean(self, rows: Float[Tensor, " rows"]) -> Float[Tensor, ""]:
         """This process's part of the mean over the rows of all processes, of the batch or of some.
@@ -110,44 +119,8 @@ class World(Protocol):
         The average of the parts over the processes, which is what DDP makes of gradients, is the
         mean: rows may be spread unequally. Without any row anywhere it is 0.
         """
-
-
-class Alone:
-    """One process that holds the whole batch."""
-
-    @property
-    def first(self) -> int:
-        """Zero."""
-        return 0
-
-    def gather(self, rows: Tensor) -> Tensor:
-        """The same rows."""
-        return rows
-
-    def mean(self, rows: Float[Tensor, " rows"]) -> Float[Tensor, ""]:
-        """The mean, 0 of none."""
-        return rows.sum() / max(len(rows), 1)
-
-
-class Ranks:
-    """The processes of the default process group; may hold unequally many rows.
-
-    Args:
-        counts: How many rows of the batch each holds, in order of rank. They are known from the
-            order of the samples: asking for them would wait for the device.
-    """
-
-    def __init__(self, counts: Sequence[int], rank: int) -> None:
-        self._counts = tuple(counts)
-        self.first = sum(self._counts[:rank])
-
-    def gather(self, rows: Tensor) -> Tensor:
-        """The rows of all processes, in order of rank; gradients of floats flow back."""
-        gathered: Tensor = _Gather.apply(rows, self._counts, self.first)  # type: ignore[no-untyped-call]
-        return gathered
-
-    def mean(self, rows: Float[Tensor, " rows"]) -> Float[Tensor, ""]:
-        """The part: the rows' sum over the mean number of rows a process holds; 0 of none."""
+        if not self._is_shared:
+            return rows.sum() / max(len(rows), 1)
         total = torch.full((), len(rows), dtype=torch.float64, device=rows.device)
         dist.all_reduce(total)
         return rows.sum() * (len(self._counts) / total.clamp(min=1)).to(rows.dtype)

@@ -50,9 +50,28 @@ def info_nce(batch: Embedded, world: World) -> Float[Tensor, ""]:
     """
     others = candidates_of(batch, world)
     plan = caption_plan(others)
-    to_text = contrastive_rows(batch.scale * batch.audio @ others.captions.T, plan)
-    to_audio = contrastive_rows(batch.scale * batch.captions @ others.audio.T, plan)
-    return world.mean((to_text + to_audio) / 2)
+    return _choose_both_ways(batch, others, world, plan, plan)
+
+
+def _choose_both_ways(
+    batch: Embedded,
+    others: Candidates,
+    world: World,
+    to_text: LossPlan,
+    to_audio: LossPlan,
+    beta: float = 1.0,
+) -> Float[Tensor, ""]:
+    """(L_t + beta * L_a) / (1 + beta), a mean over rows: sounds choose texts, captions sounds.
+
+    Args:
+        to_text: Of the captions of all rows, and then of this process's negatives, if it has more.
+    """
+    texts = others.captions
+    if to_text.weight.shape[1] > len(texts):
+        texts = torch.cat([texts, batch.negatives.values])
+    of_sounds = contrastive_rows(batch.scale * batch.audio @ texts.T, to_text)
+    of_captions = contrastive_rows(batch.scale * batch.captions @ others.audio.T, to_audio)
+    return world.mean((of_sounds + beta * of_captions) / (1 + beta))
 
 
 def hard_negative_loss(batch: Embedded, world: World, weight: float = 1.0) -> Float[Tensor, ""]:
@@ -73,12 +92,7 @@ def hard_negative_loss(batch: Embedded, world: World, weight: float = 1.0) -> Fl
         hard = (groups[others.mine][:, None] == groups[None, :]) & ~others.own
         plan = LossPlan(torch.where(hard, weight * plan.weight, plan.weight), plan.target)
         own = own * weight
-    texts = torch.cat([others.captions, batch.negatives.values])
-    to_text = contrastive_rows(
-        batch.scale * batch.audio @ texts.T, plan.concat(own, torch.zeros_like(own))
-    )
-    to_audio = contrastive_rows(batch.scale * batch.captions @ others.audio.T, plan)
-    return world.mean((to_text + to_audio) / 2)
+    return _choose_both_ways(batch, others, world, plan.concat(own), plan)
 
 
 def modular_loss(batch: Embedded, world: World, variant: ModularVariant) -> Float[Tensor, ""]:
@@ -113,7 +127,7 @@ def _in_denominator_rows(batch: Embedded, others: Candidates) -> Float[Tensor, "
     answers = LossPlan(plan.weight, plan.target * share).concat(positive, positive * share)
     to_text = contrastive_rows(
         batch.scale * batch.audio @ texts.T,
-        answers.concat(negative, torch.zeros_like(negative)),
+        answers.concat(negative),
     )
 
     # Every true caption is an anchor; it sees the sounds that its sample's main caption sees.
@@ -139,7 +153,7 @@ def _literal_rows(batch: Embedded, others: Candidates) -> Float[Tensor, " rows"]
     texts = torch.cat([others.captions, batch.positives.values, batch.negatives.values])
     to_text = contrastive_rows(
         batch.scale * batch.audio @ texts.T,
-        answers.concat(negative, torch.zeros_like(negative)),
+        answers.concat(negative),
     )
 
     # The answers of eq. 6 are the positives against the audio, the denominator is the caption's.
@@ -169,13 +183,8 @@ def textswap_loss(batch: Embedded, world: World, share: float) -> Float[Tensor, 
     choice = _choose_swaps(share, batch.uniform, ~others.same, batch)
     drawn = _count_swaps(choice, batch)
     kept = plan.weight * (choice < 0)
-    texts = torch.cat([others.captions, batch.negatives.values])
-    to_text = contrastive_rows(
-        batch.scale * batch.audio @ texts.T,
-        LossPlan(kept, plan.target).concat(drawn, torch.zeros_like(drawn)),
-    )
-    to_audio = contrastive_rows(batch.scale * batch.captions @ others.audio.T, plan)
-    return world.mean((to_text + to_audio) / 2)
+    to_text = LossPlan(kept, plan.target).concat(drawn)
+    return _choose_both_ways(batch, others, world, to_text, plan)
 
 
 def _choose_swaps(
@@ -255,8 +264,8 @@ def teminal_a_loss(batch: Embedded, world: World, settings: TeminalA) -> Float[T
         [[1, settings.alpha_cross], [settings.alpha_cross, 1]],
         [[1, settings.alpha_same], [settings.alpha_same, 1]],
     )
-    weight = _look_up(tables, akin, views[others.mine], views, exact_type(batch.audio))
-    return _weighted_loss(batch, others, world, weight, settings.beta)
+    plan = _weigh(others, tables, akin, views)
+    return _choose_both_ways(batch, others, world, plan, plan, settings.beta)
 
 
 def teminal_b_loss(batch: Embedded, world: World, settings: TeminalB) -> Float[Tensor, ""]:
@@ -279,8 +288,8 @@ def teminal_b_loss(batch: Embedded, world: World, settings: TeminalB) -> Float[T
         _table(settings.alpha_ct, settings.alpha_co, settings.overlay_row),
         _table(settings.alpha_st, settings.alpha_so, settings.overlay_row),
     )
-    weight = _look_up(tables, akin, views[others.mine], views, exact_type(batch.audio))
-    return _weighted_loss(batch, others, world, weight, settings.beta)
+    plan = _weigh(others, tables, akin, views)
+    return _choose_both_ways(batch, others, world, plan, plan, settings.beta)
 
 
 def _table(reversal: float, overlay: float, overlay_row: OverlayRow) -> Table:
@@ -289,16 +298,17 @@ def _table(reversal: float, overlay: float, overlay_row: OverlayRow) -> Table:
     return [[1, reversal, overlay], [reversal, 1, overlay], last]
 
 
-def _look_up(
+def _weigh(
+    others: Candidates,
     tables: tuple[Table, Table],
     akin: Bool[Tensor, "rows candidates"],
-    anchors: Int[Tensor, " rows"],
     views: Int[Tensor, " candidates"],
-    dtype: torch.dtype,
-) -> Float[Tensor, "rows candidates"]:
+) -> LossPlan:
     """Weights by views, from the first table for strangers, from the second for those akin."""
-    weights = torch.tensor(tables, dtype=dtype).to(views.device, non_blocking=True)
-    return weights[akin.long(), anchors[:, None], views[None, :]]
+    plain = caption_plan(others)
+    weights = torch.tensor(tables, dtype=plain.weight.dtype).to(views.device, non_blocking=True)
+    weight = weights[akin.long(), views[others.mine][:, None], views[None, :]]
+    return LossPlan(plain.weight * weight, plain.target)
 
 
 def _views(batch: Embedded, world: World, count: int, what: str) -> Int[Tensor, " candidates"]:
@@ -311,24 +321,6 @@ def _views(batch: Embedded, world: World, count: int, what: str) -> Int[Tensor, 
             fix="train on such a corpus, or choose another loss",
         )
     return views
-
-
-def _weighted_loss(
-    batch: Embedded,
-    others: Candidates,
-    world: World,
-    weight: Float[Tensor, "rows candidates"],
-    beta: float,
-) -> Float[Tensor, ""]:
-    """(L_t + beta * L_a) / (1 + beta), a mean over rows; the paper's is a sum, not divided.
-
-    L_t has sounds choose captions (eq. 8), L_a has captions choose sounds (eq. 14).
-    """
-    plain = caption_plan(others)
-    plan = LossPlan(plain.weight * weight, plain.target)
-    to_text = contrastive_rows(batch.scale * batch.audio @ others.captions.T, plan)
-    to_audio = contrastive_rows(batch.scale * batch.captions @ others.audio.T, plan)
-    return world.mean((to_text + beta * to_audio) / (1 + beta))
 
 
 def apply_loss(settings: Loss | CustomLoss, batch: Embedded, world: World) -> Float[Tensor, ""]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from train.losses.batch import Embedded, Ragged, World
@@ -37,9 +37,10 @@ class LossPlan:
     target: Float[Tensor, "rows columns"]
 
     def concat(
-        self, weight: Float[Tensor, "rows more"], target: Float[Tensor, "rows more"]
+        self, weight: Float[Tensor, "rows more"], target: Float[Tensor, "rows more"] | None = None
     ) -> LossPlan:
-        """The plan with more candidates, after those it has."""
+        """The plan with more candidates, after those it has; no answers without `target`."""
+        target = torch.zeros_like(weight) if target is None else target
         return LossPlan(
             torch.cat([self.weight, weight], dim=1), torch.cat([self.target, target], dim=1)
         )
@@ -64,18 +65,6 @@ def contrastive_rows(
     weight = plan.weight.to(exact)
     target = plan.target.to(exact)
     return (exact + weight.log()).logsumexp(dim=1) - (target * exact).sum(dim=1)
-
-
-def same_meaning_mask(*keys: Int[Tensor, " batch"]) -> Bool[Tensor, "batch batch"]:
-    """Which captions of a batch say the same: those that share any of the keys.
-
-    Args:
-        keys: Numbers that are equal where texts (or canonical claims) are equal.
-    """
-    first, *rest = (key[:, None] == key[None, :] for key in keys)
-    for other in rest:
-        first = first | other
-    return first
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +94,7 @@ def candidates_of(batch: Embedded, world: World) -> Candidates:
     audio, captions = both.chunk(2, dim=1)
     keys = world.gather(torch.stack([batch.texts, batch.meanings], dim=1))
     mine = slice(world.first, world.first + len(batch.audio))
-    same = same_meaning_mask(*keys.unbind(dim=1))[mine]
+    same = (keys[mine, None] == keys).any(dim=2)
     same[:, mine] |= batch.unrefuted | batch.unrefuted.T
     return Candidates(
         audio=audio,

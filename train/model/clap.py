@@ -100,11 +100,7 @@ def _build_model(
 
 
 def clap_config(folder: str) -> ModelConfig:
-    """The settings by which a plain ClapModel is opened, as it is.
-
-    Args:
-        folder: Its folder, or its name on huggingface.co.
-    """
+    """The settings by which a plain ClapModel is opened, as it is."""
     facts = load_config(folder)
     if facts.model_type != "clap":
         raise SpecError(
@@ -116,12 +112,7 @@ def clap_config(folder: str) -> ModelConfig:
 
 
 def clap_settings(facts: Any, name: str) -> ModelConfig:
-    """The settings by which a ClapModel is opened, as it is.
-
-    Args:
-        facts: Its ClapConfig.
-        name: What a `ModelLibrary` knows it by.
-    """
+    """The settings by which a ClapModel is opened, as it is."""
     return ModelConfig(
         dim=facts.projection_dim,
         head=HeadConfig(kind=HeadKind.PROJECTION),
@@ -202,11 +193,7 @@ def audio_tower(config: ModelConfig, sample_rate: int, library: ModelLibrary) ->
 
 
 def text_tower(config: ModelConfig, vocabulary: int, library: ModelLibrary) -> TextTower:
-    """The text tower that a config describes.
-
-    Args:
-        vocabulary: Number of words, for a tower that learns its own.
-    """
+    """The text tower that a config describes."""
     text = config.text
     if text.kind == TowerKind.SMALL:
         _check_summary(config.head, False, "the small text tower")
@@ -227,11 +214,7 @@ def _offered(kind: str, base: type[_Tower]) -> type[_Tower]:
 
 
 def head(config: HeadConfig, tower: Tower, dim: int, projection: nn.Module | None) -> nn.Module:
-    """The head over a tower.
-
-    Args:
-        projection: CLAP's own, whose weights a head of kind `projection` takes over.
-    """
+    """The head over a tower."""
     if config.kind is HeadKind.MLP:
         return MeanPoolHead(tower.dim, dim, config.dropout)
     if config.kind is HeadKind.TRANSFORMER:

@@ -116,11 +116,7 @@ class LogMel(nn.Module):
     def forward(
         self, waveform: Float[Tensor, "batch samples"]
     ) -> Float[Tensor, "batch mels frames"]:
-        """Log-mel in units of 40 dB around -50 dB; digital silence gives a finite floor.
-
-        Args:
-            waveform: Samples in -1 to 1.
-        """
+        """Log-mel in units of 40 dB around -50 dB; digital silence gives a finite floor."""
         half = self.n_fft // 2
         padded = nn.functional.pad(waveform.float(), (half, half))
         power = mel_power(padded, self.window, self.hop, self.bins, self.bank)
@@ -289,11 +285,7 @@ class ClapLogMel(nn.Module):
     def forward(
         self, waveform: Float[Tensor, "batch samples"]
     ) -> Float[Tensor, "batch frames mels"]:
-        """Log-mel in dB of whole inputs.
-
-        Args:
-            waveform: Samples in -1 to 1.
-        """
+        """Log-mel in dB of whole inputs."""
         return self.pad(self.compute(self.cut(waveform)))
 
     def cut(self, waveform: Float[Tensor, "batch samples"]) -> Float[Tensor, "batch fewer"]:

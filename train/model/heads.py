@@ -142,9 +142,6 @@ class ProjectionHead(nn.Module):
     """CLAP's own head over a tower's summary: two linear layers (ClapProjectionLayer).
 
     Names of the weights are those of transformers, so that they can be taken over as they are.
-
-    Args:
-        activation: Between the layers, a name that transformers knows.
     """
 
     def __init__(self, inputs: int, dim: int, activation: str) -> None:

@@ -81,11 +81,11 @@ def check_folder(folder: Path) -> None:
         )
 
 
-def load_config(name: str, what: str = "model", fix: str = _MODEL) -> Any:
+def load_config(name: str, fix: str = _MODEL) -> Any:
     """What the config.json of a model says, but for code of its own, even to speed it up."""
     from transformers import AutoConfig
 
-    config = load_pretrained(AutoConfig, name, what, fix)
+    config = load_pretrained(AutoConfig, name, "model", fix)
     config._attn_implementation = None  # it may name a repository of kernels
     vars(config).pop("auto_map", None)
     return config
@@ -93,9 +93,13 @@ def load_config(name: str, what: str = "model", fix: str = _MODEL) -> Any:
 
 def transformers_model(name: str) -> Any:
     """A transformers model by name or folder, in float32; without weights they are random."""
+    from transformers import AutoModel, ClapAudioModel, ClapTextModel
+
     folder = Path(name)
     config = load_config(name)
-    kind = _class(config.model_type)
+    # The halves of CLAP are not known to AutoModel.
+    halves = {"clap_audio_model": ClapAudioModel, "clap_text_model": ClapTextModel}
+    kind: Any = halves.get(config.model_type, AutoModel)
     if folder.is_dir() and not any(path.name.endswith(_WEIGHTS) for path in folder.iterdir()):
         try:
             model = kind.from_config(config) if hasattr(kind, "from_config") else kind(config)
@@ -109,14 +113,6 @@ def transformers_model(name: str) -> Any:
         model = load_pretrained(kind, name, "model", _MODEL, config=config, use_safetensors=True)
     # Newer transformers keep the precision of the file, in which half floats would be trained.
     return model.float()
-
-
-def _class(model_type: str) -> Any:
-    """The class of a type; the halves of CLAP are not known to AutoModel."""
-    from transformers import AutoModel, ClapAudioModel, ClapTextModel
-
-    halves = {"clap_audio_model": ClapAudioModel, "clap_text_model": ClapTextModel}
-    return halves.get(model_type, AutoModel)
 
 
 def load_tokenizer(name: str) -> Any:

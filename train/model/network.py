@@ -48,7 +48,6 @@ class Clap(nn.Module):
         frames: Whether tokens of audio have embeddings of their own, which were trained.
 
     Args:
-        text_head: From text tokens to an embedding of the same width.
         bias: Of the sigmoid loss, at the start; 0 for none.
         frames: Whether tokens of audio are embedded, too; then the audio head is one of many
             tokens.
@@ -86,14 +85,11 @@ class Clap(nn.Module):
             module.training = False
         return self
 
-    def encode_chunks(self, chunks: Chunks) -> Float[Tensor, "batch dim"]:
-        """Unit-length embeddings of audio whose features are at hand."""
-        return self.audio_head(self.audio_tower(chunks))  # type: ignore[no-any-return]
-
     def encode_frames(self, chunks: Chunks) -> WithFrames:
-        """The same, and the embeddings of the tokens: unit-length, or zero behind a sound's end.
+        """Unit-length embeddings of audio whose features are at hand, and those of its tokens.
 
-        A token lasts `audio_tower.chunk` samples. Without `frames` there is none.
+        Those are zero behind a sound's end, and last `audio_tower.chunk` samples each. Without
+        `frames` there are none.
         """
         tokens = self.audio_tower(chunks)
         if self.frames:
@@ -103,7 +99,7 @@ class Clap(nn.Module):
 
     def encode_audio(self, waveform: Float[Tensor, "batch samples"]) -> Float[Tensor, "batch dim"]:
         """Unit-length embeddings of audio at the model's rate, samples in -1 to 1."""
-        return self.encode_chunks(self.audio_tower.features(waveform))
+        return self.audio_head(self.audio_tower(self.audio_tower.features(waveform)))  # type: ignore[no-any-return]
 
     def encode_text(
         self, ids: Int[Tensor, "batch words"], mask: Bool[Tensor, "batch words"]

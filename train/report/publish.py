@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,28 +28,13 @@ from train.report.results import Learnt, find_learnt, read_evaluations, read_out
 CARD_FILE: Final = "README.md"
 
 
-@dataclass(frozen=True, slots=True)
-class PublishedFolder:
-    """An exported folder.
-
-    Args:
-        files: Sizes of its files in bytes, by name.
-    """
-
-    folder: Path
-    files: dict[str, int]
-    opener: str
-    largest_difference: float | None
-
-
 def publish(
     run_folder: Path, out: Path, to: ModelFormat, observer: Observer | None = None
-) -> PublishedFolder:
+) -> Written:
     """Export a finished run, or a LAION-CLAP checkpoint as a ClapModel.
 
-    Args:
-        run_folder: Of the run, or the file of the checkpoint.
-        out: New or empty folder; appears whole or not at all.
+    Returns:
+        What was written, with its files.
     """
     observer = observer or Silent()
     checkpoint = run_folder.is_file() and model_kind(run_folder) is ModelKind.CHECKPOINT
@@ -74,8 +59,7 @@ def publish(
             for path in sorted(folder.rglob("*"))
             if path.is_file()
         }
-    opener = written.opener.replace("FOLDER", str(out))
-    return PublishedFolder(out, files, opener, written.largest_difference)
+    return replace(written, opener=written.opener.replace("FOLDER", str(out)), files=files)
 
 
 def _export_run(

@@ -12,8 +12,9 @@ import pytest
 import soundfile
 
 from synth.corpus.corpus import Corpus
+from train.bench.evaluate import Evaluation, assess
 from train.bench.metrics.measure import Metric
-from train.bench.plan import TaskPlan, TaskRefusal
+from train.bench.plan import Benchmark, TaskPlan, TaskRefusal
 from train.bench.tasks.samples import Samples
 from train.config.run import AudioMode
 from train.data.split import SplitData
@@ -67,39 +68,43 @@ class Tones:
         return found / np.linalg.norm(found)
 
 
+class Tables:
+    """Tables below a folder, and files of two tones in its folder `audio`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.audio = folder, folder / "audio"
+        self.tones = Tones()
+
+    def sound(
+        self, first: str, second: str, name: str = "", rate: int = 16_000, seconds: float = 0.5
+    ) -> str:
+        """Writes a file of two tones, one after the other; gives its name."""
+        time = np.arange(round(rate * seconds / 2)) / rate
+        wave = [0.5 * np.sin(2 * np.pi * PITCHES[tone] * time) for tone in (first, second)]
+        name = name or f"{first}-{second}.wav"
+        self.audio.mkdir(exist_ok=True)
+        soundfile.write(self.audio / name, np.concatenate(wave), rate)
+        return name
+
+    def write(self, *lines: Sequence[str], name: str = "table.csv") -> Path:
+        """Writes a CSV file of lines of cells."""
+        quoted = (",".join(f'"{cell}"' for cell in line) for line in lines)
+        (self.folder / name).write_text("\n".join(quoted) + "\n", encoding="utf-8")
+        return self.folder / name
+
+    def assess(self, benchmark: Benchmark) -> Evaluation:
+        """What is found of the model that hears tones."""
+        return assess(self.tones, benchmark)
+
+
 @pytest.fixture
 def tones() -> Tones:
     return Tones()
 
 
 @pytest.fixture
-def sound(tmp_path: Path) -> Callable[..., str]:
-    """Writes a file of two tones, one after the other, below tmp_path / "audio"; gives its name."""
-
-    def make(
-        first: str, second: str, name: str = "", rate: int = 16_000, seconds: float = 0.5
-    ) -> str:
-        time = np.arange(round(rate * seconds / 2)) / rate
-        wave = [0.5 * np.sin(2 * np.pi * PITCHES[tone] * time) for tone in (first, second)]
-        name = name or f"{first}-{second}.wav"
-        path = tmp_path / "audio" / name
-        path.parent.mkdir(exist_ok=True)
-        soundfile.write(path, np.concatenate(wave), rate)
-        return name
-
-    return make
-
-
-@pytest.fixture
-def write_csv(tmp_path: Path) -> Callable[..., Path]:
-    """Writes a CSV file of lines of cells below tmp_path."""
-
-    def make(*lines: Sequence[str], name: str = "table.csv") -> Path:
-        quoted = (",".join(f'"{cell}"' for cell in line) for line in lines)
-        (tmp_path / name).write_text("\n".join(quoted) + "\n", encoding="utf-8")
-        return tmp_path / name
-
-    return make
+def tables(tmp_path: Path) -> Tables:
+    return Tables(tmp_path)
 
 
 def _scene_of(first: str, second: str, way: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -103,27 +103,26 @@ def test_a_sound_is_repeated_up_to_the_length_of_the_input() -> None:
         assert repeat_sound(waveform, longest, whole).tolist() == expected
 
 
-def test_what_a_model_cannot_do_is_refused(
-    tones: Any, clap_folder: Path, sound: Callable[..., str], tmp_path: Path
-) -> None:
-    files = [file_sound(tmp_path / "audio" / sound("low", "low"))]
+def test_what_a_model_cannot_do_is_refused(clap_folder: Path, tables: Any) -> None:
+    files = [file_sound(tables.audio / tables.sound("low", "low"))]
     with pytest.raises(SpecError, match="any length, so there is nothing to pad"):
         fill_up(files, Padding.REPEAT, None)
-    for model in (tones, open_embedder(clap_folder)):
+    for model in (tables.tones, open_embedder(clap_folder)):
         with pytest.raises(SpecError, match="needs a fused CLAP"):
             fuse(model)
     with pytest.raises(SpecError, match="both cut and fusion"):
         BenchSettings(cut=True, fusion=True)
 
 
-def test_a_report_says_how_sounds_were_fitted(
-    wide_fused: Path, sound: Callable[..., str], write_csv: Callable[..., Path], tmp_path: Path
-) -> None:
-    rows = [(sound("low", "high", rate=CLAP_RATE), "dog"), (sound("mid", "mid"), "rain")]
-    rows.append((sound("high", "low", seconds=3.0), "rain"))
-    table = write_csv(("filename", "category"), *rows)
+def test_a_report_says_how_sounds_were_fitted(wide_fused: Path, tables: Any) -> None:
+    rows = [
+        (tables.sound("low", "high", rate=CLAP_RATE), "dog"),
+        (tables.sound("mid", "mid"), "rain"),
+        (tables.sound("high", "low", seconds=3.0), "rain"),
+    ]
+    table = tables.write(("filename", "category"), *rows)
     settings = BenchSettings(padding=Padding.REPEATPAD, fusion=True)
-    benchmark = classes_benchmark(table, tmp_path / "audio", settings)
+    benchmark = classes_benchmark(table, tables.audio, settings)
     found = assess(open_embedder(wide_fused), benchmark)
     assert (found.facts["pad"], found.facts["longer sounds"]) == ("repeatpad", "fusion")
     assert not found.left_out

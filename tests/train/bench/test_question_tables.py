@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 import soundfile
 
 from synth.base.errors import CorpusError
-from train.bench.evaluate import assess, data_kind, open_benchmark
+from train.bench.evaluate import data_kind, open_benchmark
 from train.bench.plan import DataKind
 from train.bench.settings import Task
 
@@ -35,23 +34,23 @@ ROWS = [
 
 
 @pytest.fixture
-def table(sound: Callable[..., str], write_csv: Callable[..., Path], tmp_path: Path) -> Path:
-    for name, tones in (("0.wav", ("low", "high")), ("1.wav", ("high", "mid"))):
-        sound(*tones, name)
-    (tmp_path / "audio").rename(tmp_path / "audios")
-    return write_csv(COLUMNS, *ROWS, name="order.csv")
+def table(tables: Any) -> Path:
+    for name, pair in (("0.wav", ("low", "high")), ("1.wav", ("high", "mid"))):
+        tables.sound(*pair, name)
+    tables.audio.rename(tables.folder / "audios")
+    return tables.write(COLUMNS, *ROWS, name="order.csv")
 
 
-def test_the_closest_answer_after_its_question_is_counted(tones: Any, table: Path) -> None:
+def test_the_closest_answer_after_its_question_is_counted(table: Path, tables: Any) -> None:
     assert data_kind(table) is DataKind.QUESTIONS
     benchmark = open_benchmark(table)
     assert benchmark.allowed == (Task.QUESTIONS,)
-    found = assess(tones, benchmark).metrics
+    found = tables.assess(benchmark).metrics
     points, chances = [], []
     for question, _, file, *answers, letter in ROWS:
-        heard = tones.audio([soundfile.read(table.parent / file)[0]])[0]
+        heard = tables.tones.audio([soundfile.read(table.parent / file)[0]])[0]
         plain = [each.lower().replace("_", " ").replace(",", "") for each in answers]
-        near = np.array([heard @ tones.texts([f"{question} {each}"])[0] for each in plain])
+        near = np.array([heard @ tables.tones.texts([f"{question} {each}"])[0] for each in plain])
         right = np.array([each == plain["ABCD".index(letter)] for each in plain])
         best = near == near.max()
         points.append((best & right).sum() / best.sum())
@@ -63,12 +62,12 @@ def test_the_closest_answer_after_its_question_is_counted(tones: Any, table: Pat
     assert found["questions"].n == 4
 
 
-def test_spelling_does_not_give_an_answer_away(tones: Any, table: Path) -> None:
-    assess(tones, open_benchmark(table))
-    assert f"{FIRST} high" in tones.read
-    assert "Which of these lasts longest? sea waves" in tones.read
-    assert f"{FIRST} door wood creaks" in tones.read
-    assert not any("_" in text for text in tones.read)
+def test_spelling_does_not_give_an_answer_away(table: Path, tables: Any) -> None:
+    tables.assess(open_benchmark(table))
+    assert f"{FIRST} high" in tables.tones.read
+    assert "Which of these lasts longest? sea waves" in tables.tones.read
+    assert f"{FIRST} door wood creaks" in tables.tones.read
+    assert not any("_" in text for text in tables.tones.read)
 
 
 def test_faults_of_a_table_are_told_with_their_row(table: Path) -> None:

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
-from synth.base.errors import SpecError
 from train.bench.evaluate import Evaluation
 from train.bench.metrics.measure import Metric
 from train.bench.report import format_markdown, write_report
@@ -43,6 +39,7 @@ def test_json_holds_every_metric_and_markdown_can_be_read(tmp_path: Path) -> Non
     assert "| triplets | - | - to - | 33.3 % | 0 |" in lines
     assert "- negatives: samples without a false text: 3" in lines
     assert files["report.png"].read_bytes().startswith(b"\x89PNG")
+    assert "report.png" not in write_report(FOUND, tmp_path / "other", plot=False)
 
 
 def test_what_needs_no_listening_stands_beside_chance(tmp_path: Path) -> None:
@@ -66,13 +63,3 @@ def test_equal_results_give_equal_bytes(tmp_path: Path) -> None:
 def test_a_plots_title_takes_any_name(tmp_path: Path) -> None:
     named = replace(FOUND, facts={"model": r"runs/$\x$/" + 30 * "long/", "table": "clotho.csv"})
     assert write_report(named, tmp_path)["report.png"].stat().st_size > 0
-
-
-def test_without_matplotlib_there_is_no_plot(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(SpecError, match="matplotlib is not installed"):
-        write_report(FOUND, tmp_path / "report")
-    assert not (tmp_path / "report").exists()
-    assert "report.png" not in write_report(FOUND, tmp_path / "report", plot=False)

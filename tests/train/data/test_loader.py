@@ -14,7 +14,7 @@ from tests.kit.waiting import PATIENCE_S
 from train.config.run import TrainConfig
 from train.data import loader
 from train.data.batch import Batch
-from train.data.loader import ASKED, Assembler, Loader, Share, compute_alone, share_processors
+from train.data.loader import ASKED, Assembler, Loader, compute_alone, share_processors
 from train.data.split import TRAIN, SplitData
 from train.data.tokenizer import TextTokenizer
 
@@ -30,7 +30,7 @@ def test_no_worker_is_idle_whatever_the_prefetch(
     config = settings(workers=workers, prefetch=prefetch)
     data = SplitData(Corpus.open(config.corpus), TRAIN, config.mode)
     tokenizer = TextTokenizer.of_texts(data.vocabulary())
-    loader = Loader(Assembler.of(data, tokenizer, config, cached=True), config, Share())
+    loader = Loader(Assembler.of(data, tokenizer, config, cached=True), config)
     make, all_at_work = loader.batch, threading.Barrier(workers)
 
     def meets(step: int) -> Batch:

@@ -18,7 +18,7 @@ from tests.kit.runs import Dies, equal
 from train.config.run import Mix, Stage, TrainConfig
 from train.data.blended import join_splits, open_splits
 from train.data.frames import sounds_of
-from train.data.loader import Assembler, Loader, Share
+from train.data.loader import Assembler, Loader
 from train.data.recordings import load_recordings
 from train.data.split import SplitData
 from train.data.tokenizer import TextTokenizer
@@ -51,11 +51,11 @@ def mixed(settings: Settings, other: Path) -> TrainConfig:
     return settings(mix=(Mix(corpus=other, weight=0.25),), batch=12)
 
 
-def load(config: TrainConfig, share: Share | None = None) -> tuple[SplitData, Loader]:
+def load(config: TrainConfig, rank: int = 0, ranks: int = 1) -> tuple[SplitData, Loader]:
     data = join_splits(open_splits(config))
     tokenizer = TextTokenizer.of_texts(data.vocabulary())
     assembler = Assembler.of(data, tokenizer, config, cached=True)
-    return data, Loader(assembler, config, share or Share())
+    return data, Loader(assembler, config, rank, ranks)
 
 
 def test_every_batch_holds_its_share_and_in_the_end_every_sample(mixed: TrainConfig) -> None:
@@ -79,7 +79,7 @@ def test_single_samples_keep_to_the_weights_after_every_step(
 ) -> None:
     mix = (Mix(corpus=other, weight=0.3), Mix(corpus=twin, weight=0.15))
     config = settings(mix=mix, batch=7, keep_groups=False)
-    loaders = [load(config, Share(rank, ranks))[1] for rank in range(ranks)]
+    loaders = [load(config, rank, ranks)[1] for rank in range(ranks)]
     data = load(config)[0]
     ends = np.cumsum([0, *map(len, open_splits(config))])
     counts = np.zeros(3)
@@ -99,7 +99,7 @@ def test_processes_share_out_the_same_samples_and_the_same_step_is_the_same(
     mixed: TrainConfig,
 ) -> None:
     _, alone = load(mixed)
-    halves = [load(mixed, Share(rank, 2))[1] for rank in range(2)]
+    halves = [load(mixed, rank, 2)[1] for rank in range(2)]
     for step in (0, 7):
         whole = alone.batch(step)
         parts = [half.batch(step) for half in halves]

@@ -25,10 +25,10 @@ from synth.storage.room import NoRoomError, Slot
 from tests.kit.builds import UNCERTIFIED
 from train.config.run import AudioMode, Stage, TrainConfig
 from train.data import rows
-from train.data.loader import Assembler, Loader, Share
+from train.data.loader import Assembler, Loader
 from train.data.meaning import meaning
 from train.data.rows import Row
-from train.data.split import SplitData, number_keys
+from train.data.split import SplitData
 from train.data.tokenizer import CutTexts, TextTokenizer
 
 
@@ -283,7 +283,7 @@ def test_a_batch_takes_its_rows_once(
     assembler = Assembler.of(
         data, TextTokenizer.of_texts(data.vocabulary()), settings(), cached=False
     )
-    loader = Loader(assembler, settings(), Share())
+    loader = Loader(assembler, settings())
     asked: list[int] = []
     take = SplitData.rows
 
@@ -317,7 +317,3 @@ def test_meaning_forgets_how_equal_compositions_are_nested(kind: str) -> None:
     assert meaning(json.dumps(left)) == meaning(json.dumps(right))
     other = {"overlay": [join(a, b), c], "offset": 1}
     assert meaning(json.dumps(left)) != meaning(json.dumps(other))
-
-
-def test_numbers_are_equal_where_keys_are() -> None:
-    assert number_keys(["b", "a", "b"]).tolist() == [0, 1, 0]

@@ -11,6 +11,7 @@ import torch
 from synth.corpus.corpus import Corpus
 from tests.kit.runs import weights
 from tests.kit.tiny_models import (
+    model_over,
     save_ast,
     save_gpt2,
     save_hubert,
@@ -20,16 +21,7 @@ from tests.kit.tiny_models import (
     save_whisper,
 )
 from train.config.loss import InfoNce
-from train.config.model import (
-    AudioConfig,
-    Group,
-    HeadConfig,
-    HeadKind,
-    ModelConfig,
-    TextConfig,
-    TokenKind,
-    TowerKind,
-)
+from train.config.model import Group, HeadKind, TokenKind
 from train.config.run import Stage, TrainConfig
 from train.engine.loop import train
 from train.engine.ranks import RankProcess
@@ -68,14 +60,8 @@ def test_ten_steps_change_what_learns_and_the_run_opens_as_it_was(
 ) -> None:
     sounds, words = audio(tmp_path / "audio"), text(tmp_path / "text")
     over_time = tokens is not TokenKind.POOLED
-    model = ModelConfig(
-        dim=16,
-        frames=over_time,
-        head=HeadConfig(kind=head),
-        audio=AudioConfig(kind=TowerKind.TRANSFORMERS, name=str(sounds), tokens=tokens),
-        text=TextConfig(kind=TowerKind.TRANSFORMERS, name=str(words)),
-        trainable=(*LAST, *HEADS),
-    )
+    learning = {"frames": over_time, "trainable": (*LAST, *HEADS)}
+    model = model_over(sounds, words, head, tokens, dim=16).model_copy(update=learning)
     stage = Stage(steps=10, loss=InfoNce(), frames=float(over_time))
     config = settings(model=model, stages=(stage,), eval_every=10)
     result = train(config)

@@ -357,24 +357,3 @@ def test_what_does_not_fit_is_told(settings: Settings, tmp_path: Path) -> None:
         train(settings(corpus=tmp_path))
     with pytest.raises(CorpusError, match="segue train"):
         evaluate(tmp_path, settings().corpus)
-
-
-@pytest.mark.slow
-def test_a_run_of_before_there_were_rates_of_groups_resumes(
-    settings: Settings, undisturbed: Callable[..., Path]
-) -> None:
-    config = settings()
-    with pytest.raises(RuntimeError, match="killed"):
-        train(config, Dies(9))
-    path = config.out / CHECKPOINT_FILE
-    saved = load_tensors(path, torch.device("cpu"))
-    known = json.loads(saved["config"])
-    for name in ("mix", "lr_of", "layer_decay", "betas", "eps", "tf32", "checkpoint_activations"):
-        del known[name]
-    del known["model"]["last_layers"], known["model"]["audio"]["lora"]
-    saved["config"] = json.dumps(known)
-    for group in saved["optimizer"]["param_groups"]:
-        del group["peak"]
-    save_tensors(path, saved)
-    assert train(config, resume=True).finished
-    assert equal(config.out, undisturbed())

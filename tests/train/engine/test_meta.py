@@ -18,7 +18,7 @@ from train.config.loss import Loss, TeminalA
 from train.config.run import Stage, TrainConfig
 from train.data.audio import FeatureCache
 from train.data.batch import Batch
-from train.data.loader import Assembler, Loader, Share
+from train.data.loader import Assembler, Loader
 from train.data.split import TRAIN, SplitData
 from train.data.tokenizer import TextTokenizer
 from train.engine.checkpoint import State, create_state, settle
@@ -45,7 +45,7 @@ def prepare(config: TrainConfig, process: RankProcess) -> tuple[State, Batch]:
     state = create_state(config, data.corpus.sample_rate, len(tokenizer), process)
     tower = state.model.audio_tower
     assembler = Assembler.of(data, tokenizer, config, cached=False, tower=tower)
-    loader = Loader(replace(assembler, hears=False), config, Share())
+    loader = Loader(replace(assembler, hears=False), config)
     return state, loader.batch(0)
 
 

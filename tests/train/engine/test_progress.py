@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from train.engine.log import Meter, StepPace, describe_pace
+from train.engine.log import Meter
 
 
 @dataclass
@@ -49,7 +49,12 @@ def test_waiting_for_a_device_is_not_told() -> None:
 @pytest.mark.parametrize(
     ("threads", "helps"), [(8, "OMP_NUM_THREADS=4"), (2, "OMP_NUM_THREADS=1"), (1, "stop the")]
 )
-def test_fewer_threads_help_where_there_are_several(threads: int, helps: str) -> None:
-    told = describe_pace(StepPace(steps=4, wall_s=12.0, ran_s=3.0), threads)
-    assert helps in told
-    assert ("OMP_NUM_THREADS" in told) == (threads > 1)
+def test_fewer_threads_help_where_there_are_several(
+    monkeypatch: pytest.MonkeyPatch, threads: int, helps: str
+) -> None:
+    monkeypatch.setattr("torch.get_num_threads", lambda: threads)
+    clocks = Clocks()
+    meter = Meter(lambda: clocks.wall, lambda: clocks.ran)
+    clocks.step(meter, 12.0, 0.25)
+    assert helps in meter.warning
+    assert ("OMP_NUM_THREADS" in meter.warning) == (threads > 1)

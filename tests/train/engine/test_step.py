@@ -28,7 +28,7 @@ from train.engine.step import (
     compute_loss,
     pause_batch_norm_statistics,
 )
-from train.losses.batch import Alone, Ragged
+from train.losses.batch import Ragged, World
 from train.model.device import matmul_precision
 
 ROWS, TEXTS, WORDS, DIM = 9, 20, 4, 6
@@ -102,7 +102,7 @@ def learnt(config: TrainConfig, rows: Batch, dropout: float = 0.0) -> tuple[floa
     with torch.random.fork_rng():
         torch.manual_seed(0)
         model = Linear(dropout).double()
-        loss = backward(model, parts_of(config), rows, config, Alone())
+        loss = backward(model, parts_of(config), rows, config, World())
     zero = torch.zeros((), dtype=torch.float64)
     return loss.item(), [zero if one.grad is None else one.grad for one in model.parameters()]
 
@@ -132,7 +132,7 @@ def test_what_is_dropped_is_dropped_again_in_the_second_pass(settings: Settings)
         with torch.no_grad():
             for parameter, gradient in zip(model.parameters(), gradients, strict=True):
                 parameter += step * gradient
-        moved = backward(model, parts_of(config), batch(), config, Alone()).item()
+        moved = backward(model, parts_of(config), batch(), config, World()).item()
     rise = sum(float((gradient**2).sum()) for gradient in gradients)
     assert (moved - loss) / step == pytest.approx(rise, rel=1e-3)
 
@@ -161,6 +161,6 @@ def test_products_of_the_loss_are_full_float32_whatever_the_towers_do(settings: 
     config = settings(stages=(Stage(steps=5, loss=HardNegatives()),))
     outputs = Linear(0.0).double()(*inputs())
     with matmul_precision("high"), OpWatch():
-        compute_loss(outputs, batch(), config, Alone())
+        compute_loss(outputs, batch(), config, World())
         assert torch.get_float32_matmul_precision() == "high"
     assert seen == {"highest"}

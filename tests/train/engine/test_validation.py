@@ -21,7 +21,7 @@ from train.engine.checkpoint import create_state
 from train.engine.ranks import RankProcess
 from train.engine.step import Encoder, compute_loss, load_parts
 from train.engine.validation import Validator
-from train.losses.batch import Alone
+from train.losses.batch import World
 from train.model.network import Clap
 
 Settings = Callable[..., TrainConfig]
@@ -44,7 +44,7 @@ def loss_of_part(of: Validator, model: Clap, positions: list[int]) -> float:
     batch = of.assembler.batch(positions, of.config.stages[-1], of.config.steps - 1)
     (load,) = load_parts(batch, model, of.cache)
     outputs = Encoder(model, of.config.precision)(*load())
-    return compute_loss(outputs, batch, of.config, Alone()).item()
+    return compute_loss(outputs, batch, of.config, World()).item()
 
 
 @pytest.mark.parametrize(

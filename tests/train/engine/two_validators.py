@@ -25,21 +25,11 @@ from train.data.split import VAL, SplitData
 from train.data.tokenizer import TextTokenizer
 from train.engine import loop
 from train.engine.checkpoint import create_state
-from train.engine.log import Facts, RunLog
+from train.engine.log import Facts
 from train.engine.ranks import RankProcess
 from train.engine.validation import Validator
 
 TIMEOUT = timedelta(seconds=PATIENCE_S)
-
-
-class MemoryLog:
-    """A log in memory."""
-
-    def __init__(self) -> None:
-        self.facts: list[Facts] = []
-
-    def write(self, facts: Facts) -> None:
-        self.facts.append(facts)
 
 
 def main(rank: int, folder: Path) -> None:
@@ -75,11 +65,11 @@ def main(rank: int, folder: Path) -> None:
         "gloo", init_method=f"file://{folder / 'meeting'}", rank=rank, world_size=2, timeout=TIMEOUT
     )
     state.step = config.steps
-    log = MemoryLog()
-    loop._validate(validator, state, config, process, RunLog((log.write,)))
+    log: list[Facts] = []
+    loop._validate(validator, state, config, process, log.append)
     facts = {
         "alone": alone,
-        "loss": log.facts[0]["val_loss"],
+        "loss": log[0]["val_loss"],
         "positions": [int(one) for one in seen],
         "pool": sorted(int(one) for one in validator.pool),
         "wrote": state.best_step == config.steps and rank == 0 and (folder / "best.pt").exists(),

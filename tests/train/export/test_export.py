@@ -23,13 +23,13 @@ from tests.kit.tiny_models import (
     CLAP_DIM,
     CLAP_RATE,
     extract_features,
+    model_over,
     noise,
     save_clap,
     save_tokenizer,
 )
 from train.config.model import (
     AudioConfig,
-    HeadConfig,
     HeadKind,
     ModelConfig,
     TextConfig,
@@ -48,13 +48,7 @@ LENGTHS = (2 * CLAP_RATE, CLAP_RATE // 2, 1_000)
 
 
 def with_heads(folder: Path, kind: HeadKind, tokens: TokenKind) -> ModelConfig:
-    return ModelConfig(
-        dim=8,
-        head=HeadConfig(kind=kind),
-        audio=AudioConfig(kind=TowerKind.TRANSFORMERS, name=str(folder), tokens=tokens),
-        text=TextConfig(kind=TowerKind.TRANSFORMERS, name=str(folder)),
-        bias=-5.0,
-    )
+    return model_over(folder, folder, kind, tokens).model_copy(update={"bias": -5.0})
 
 
 def heard_by_transformers(folder: Path, waveform: torch.Tensor) -> torch.Tensor:

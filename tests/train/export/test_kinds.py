@@ -62,7 +62,7 @@ def test_the_kinds_that_are_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     for name in ("pe_audio", "pe_audio_video"):
         there = _write(tmp_path / name, config={"model_type": name, "architectures": None})
         assert model_kind(there) is ModelKind.PE_AUDIO
-    assert model_kind(_write(clap, segue_heads={})) is ModelKind.EXPORT
+    assert model_kind(_write(clap, segue={})) is ModelKind.EXPORT
     facts = {
         "config": {"model_type": "roberta"},
         "open_clip_config": {"model_cfg": {"audio_cfg": {}}},

@@ -24,20 +24,13 @@ from synth.base.errors import SpecError
 from synth.base.progress import Silent
 from tests.kit.tiny_models import (
     CLAP_RATE,
+    model_over,
     noise,
     save_clap,
     save_hubert,
     save_whisper,
 )
-from train.config.model import (
-    AudioConfig,
-    HeadConfig,
-    HeadKind,
-    LayerMix,
-    ModelConfig,
-    TokenKind,
-    TowerKind,
-)
+from train.config.model import HeadConfig, HeadKind, LayerMix, ModelConfig, TokenKind
 from train.data.recordings import Recordings
 from train.engine.run_folder import LoadedRun, load_run
 from train.export import onnx_model
@@ -56,10 +49,6 @@ def _unchecked() -> Iterator[None]:
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
-
-
-def transformers_tower(folder: Path, **settings: Any) -> dict[str, Any]:
-    return {"kind": TowerKind.TRANSFORMERS, "name": str(folder), **settings}
 
 
 def tones(rate: int, samples: int) -> Tensor:
@@ -161,9 +150,8 @@ def test_a_fused_clap_takes_what_fits_and_refuses_what_does_not(
 
 @pytest.mark.slow
 def test_a_waveform_model(make_run: Any, tmp_path: Path) -> None:
-    hubert = transformers_tower(save_hubert(tmp_path / "hubert"), layers=LayerMix.CONV)
-    heads = HeadConfig(kind=HeadKind.MLP)
-    config = ModelConfig(dim=16, head=heads, audio=AudioConfig(**hubert))
+    hubert = save_hubert(tmp_path / "hubert")
+    config = model_over(hubert, None, HeadKind.MLP, dim=16, layers=LayerMix.CONV)
     folder, out = make_run(config, RATE), tmp_path / "out"
     publish(folder, out, ModelFormat.ONNX)
     assert_like_torch(out, load_run(folder), 2 * RATE)
@@ -180,14 +168,16 @@ def test_what_is_to_be_installed_is_told(
 
 
 def test_what_is_no_graph_is_told_at_once(make_run: Any, tmp_path: Path) -> None:
-    whisper = transformers_tower(save_whisper(tmp_path / "whisper"))
-    hubert = transformers_tower(save_hubert(tmp_path / "hubert"), tokens=TokenKind.MAP)
-    for tower, told in ((whisper, "feature extractor"), (hubert, "`tokens: map`")):
-        folder = make_run(ModelConfig(dim=16, audio=AudioConfig(**tower)), RATE)
+    whisper, hubert = save_whisper(tmp_path / "whisper"), save_hubert(tmp_path / "hubert")
+    for tower, tokens, told in (
+        (whisper, TokenKind.CHUNKS, "feature extractor"),
+        (hubert, TokenKind.MAP, "`tokens: map`"),
+    ):
+        folder = make_run(model_over(tower, None, tokens=tokens, dim=16), RATE)
         with pytest.raises(SpecError, match=told) as error:
             publish(folder, tmp_path / "out", ModelFormat.ONNX)
         assert "safetensors" in error.value.fix
-        assert error.value.message.startswith(f"the audio tower {tower['name']!r} cannot")
+        assert error.value.message.startswith(f"the audio tower {str(tower)!r} cannot")
         assert "\n" not in error.value.message
         shutil.rmtree(folder)
     assert not list(tmp_path.glob("*out*"))

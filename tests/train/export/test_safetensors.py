@@ -22,6 +22,7 @@ from synth.base.progress import Silent
 from synth.corpus.corpus import Corpus
 from tests.kit.tiny_models import (
     CLAP_RATE,
+    model_over,
     noise,
     save_ast,
     save_clap,
@@ -36,17 +37,7 @@ from train.bench.opening import open_embedder
 from train.bench.settings import Task
 from train.cli.eval import eval_command
 from train.cli.train import train_command
-from train.config.model import (
-    AudioConfig,
-    Group,
-    HeadConfig,
-    HeadKind,
-    LayerMix,
-    ModelConfig,
-    TextConfig,
-    TokenKind,
-    TowerKind,
-)
+from train.config.model import Group, HeadKind, LayerMix, ModelConfig, TokenKind
 from train.config.run import Mix
 from train.engine.loop import train
 from train.engine.run_folder import load_run
@@ -100,14 +91,9 @@ def test_any_pair_of_towers_opens_without_its_base_models(
     mix: LayerMix,
 ) -> None:
     bases = tmp_path / "bases"
-    config = ModelConfig(dim=16, head=HeadConfig(kind=head), bias=-5.0)
-    if audio:
-        name = str(audio(bases / "audio"))
-        sounds = AudioConfig(kind=TowerKind.TRANSFORMERS, name=name, tokens=tokens, layers=mix)
-        config = config.model_copy(update={"audio": sounds})
-    if text:
-        words = TextConfig(kind=TowerKind.TRANSFORMERS, name=str(text(bases / "text")))
-        config = config.model_copy(update={"text": words})
+    folders = audio and audio(bases / "audio"), text and text(bases / "text")
+    config = model_over(*folders, head, tokens, dim=16, layers=mix)
+    config = config.model_copy(update={"bias": -5.0})
     with exported(make_run(config, RATE), tmp_path) as (run, out):
         shutil.rmtree(bases, ignore_errors=True)
         again = load_exported(out)
@@ -246,8 +232,7 @@ def test_damaged_and_other_folders_are_told(make_run: Any, tmp_path: Path) -> No
     (out / "tokenizer.json").write_text("{")
     with pytest.raises(SpecError, match=r"tokenizer.json: missing or damaged"):
         load_exported(out)
-    # An export of format 1, which would be taken for a plain ClapModel.
-    (out / SETTINGS_FILE).rename(out / "segue_heads.json")
+    (out / SETTINGS_FILE).unlink()
     with pytest.raises(SpecError, match="no exported model here") as error:
-        open_embedder(out)
+        load_exported(out)
     assert "export the run again" in error.value.fix

@@ -45,7 +45,7 @@ from train.config.loss import (
     TeminalB,
     TextSwap,
 )
-from train.losses.batch import Alone, Embedded, Ragged
+from train.losses.batch import Embedded, Ragged, World
 from train.losses.captions import apply_loss, dissimilarity
 
 SEEDS = range(20)
@@ -204,7 +204,7 @@ class LossCase:
 
 
 def loss_of(settings: Loss, batch: Embedded) -> Tensor:
-    return apply_loss(settings, batch, Alone())
+    return apply_loss(settings, batch, World())
 
 
 def case_of(settings: Loss, naive: Callable[[Any], float], *prepared: Any) -> LossCase:
@@ -232,7 +232,7 @@ CASES = {
         )
         for share in (0.0, 0.15, 0.6, 1.0)
     },
-    "dissimilarity": LossCase(lambda batch: dissimilarity(batch, Alone()), naive_dissimilarity),
+    "dissimilarity": LossCase(lambda batch: dissimilarity(batch, World()), naive_dissimilarity),
 }
 every_loss = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 
@@ -392,5 +392,5 @@ def test_dissimilarity_is_0_of_opposites_2_of_equals_and_0_where_nothing_is_deni
     for sign, expected in ((-1, 0.0), (1, 2.0)):
         denied = Ragged(sign * batch.captions[owner], owner)
         changed = dataclasses.replace(batch, denied=denied)
-        assert dissimilarity(changed, Alone()).item() == pytest.approx(expected, abs=EXACT)
-    assert dissimilarity(drop_extras(batch), Alone()).item() == 0
+        assert dissimilarity(changed, World()).item() == pytest.approx(expected, abs=EXACT)
+    assert dissimilarity(drop_extras(batch), World()).item() == 0

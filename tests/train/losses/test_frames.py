@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from synth.truth.frames import Audibility
-from train.losses.batch import Alone
+from train.losses.batch import World
 from train.losses.frames import Localised, frame_loss
 
 ABSENT, FAINT, CLEAR = (int(state) for state in Audibility)
@@ -58,23 +58,23 @@ def oracle(batch: Localised) -> float:
 @pytest.mark.parametrize("seed", range(5))
 def test_the_loss_is_the_mean_over_judged_tokens_and_sounds(seed: int) -> None:
     batch = make(seed)
-    assert frame_loss(batch, Alone()).item() == pytest.approx(oracle(batch), abs=1e-12)
+    assert frame_loss(batch, World()).item() == pytest.approx(oracle(batch), abs=1e-12)
 
 
 def test_more_tokens_than_states_or_fewer_are_no_fault() -> None:
     batch = make(1)
     wider = dataclasses.replace(batch, frames=torch.cat([batch.frames, batch.frames], dim=1))
-    assert frame_loss(wider, Alone()).item() == pytest.approx(oracle(batch), abs=1e-12)
+    assert frame_loss(wider, World()).item() == pytest.approx(oracle(batch), abs=1e-12)
     narrow = dataclasses.replace(batch, frames=batch.frames[:, :3])
-    assert frame_loss(narrow, Alone()).item() == pytest.approx(oracle(narrow), abs=1e-12)
+    assert frame_loss(narrow, World()).item() == pytest.approx(oracle(narrow), abs=1e-12)
 
 
 def test_nothing_to_judge_costs_nothing() -> None:
     batch = make(3)
     silent = dataclasses.replace(batch, states=torch.full_like(batch.states, FAINT))
-    assert frame_loss(silent, Alone()).item() == 0
+    assert frame_loss(silent, World()).item() == 0
     none = dataclasses.replace(batch, sounds=batch.sounds[:0], states=batch.states[:, :0])
-    assert frame_loss(none, Alone()).item() == 0
+    assert frame_loss(none, World()).item() == 0
 
 
 def test_gradients_are_those_of_finite_differences() -> None:
@@ -83,6 +83,6 @@ def test_gradients_are_those_of_finite_differences() -> None:
     leaves = [leaf.clone().requires_grad_() for leaf in (frames, batch.sounds, batch.scale)]
 
     def of(frames: Tensor, sounds: Tensor, scale: Tensor) -> Tensor:
-        return frame_loss(Localised(frames, sounds, batch.states[1:], scale), Alone())
+        return frame_loss(Localised(frames, sounds, batch.states[1:], scale), World())
 
     assert torch.autograd.gradcheck(of, leaves)

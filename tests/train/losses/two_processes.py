@@ -19,7 +19,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from tests.kit.forked import fork_ranks
 from tests.kit.loss_batches import LOSSES, map_extras, take
-from train.losses.batch import Alone, Embedded, Ragged, Ranks, World
+from train.losses.batch import Embedded, Ragged, World
 from train.losses.captions import apply_loss, dissimilarity
 from train.losses.frames import Localised, frame_loss
 
@@ -100,13 +100,13 @@ def compared(name: str, whole: Embedded, rank: int, cut: int) -> dict[str, Any]:
     second = torch.arange(len(whole.audio)) >= cut
     known = whole.unrefuted & (second[:, None] == second[None, :])
     whole = dataclasses.replace(whole, unrefuted=known)
-    learner = Learner(LinearEncoder(), name, Ranks((cut, len(whole.audio) - cut), rank))
+    learner = Learner(LinearEncoder(), name, World((cut, len(whole.audio) - cut), rank))
     shared = DistributedDataParallel(learner, find_unused_parameters=True)
     loss = shared(part(whole, start, stop))
     loss.backward()
     average = loss.detach().clone()
     dist.all_reduce(average)
-    alone = Learner(LinearEncoder(), name, Alone())
+    alone = Learner(LinearEncoder(), name, World())
     joint = alone(whole)
     joint.backward()
     return {
@@ -117,13 +117,13 @@ def compared(name: str, whole: Embedded, rank: int, cut: int) -> dict[str, Any]:
 
 def gathered(rank: int) -> dict[str, Any]:
     """What the processes say of unequally many rows."""
-    world = Ranks((2, 3), rank)
+    world = World((2, 3), rank)
     numbers = torch.arange(2 + rank) + 10 * rank
     return {
         "integers": world.gather(numbers),
         "pairs": world.gather(torch.stack([numbers, -numbers], dim=1)),
         "truths": world.gather(numbers > 0),
-        "nothing": Ranks((0, 0), rank).gather(torch.zeros(0, 3)),
+        "nothing": World((0, 0), rank).gather(torch.zeros(0, 3)),
         "first": world.first,
         "mean": world.mean(numbers.double()),
         "mean_of_none": world.mean(torch.zeros(0)),

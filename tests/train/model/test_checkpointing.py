@@ -8,33 +8,12 @@ import pytest
 import torch
 
 from synth.base.errors import SpecError
-from tests.kit.tiny_models import CLAP_RATE, noise
-from train.config.model import (
-    AudioConfig,
-    Group,
-    HeadConfig,
-    HeadKind,
-    Lora,
-    ModelConfig,
-    TextConfig,
-    TokenKind,
-    TowerKind,
-)
+from tests.kit.tiny_models import CLAP_RATE, model_over, noise
+from train.config.model import Group, HeadKind, Lora, ModelConfig, TokenKind
 from train.model.clap import build_model, clap_config
 from train.model.network import Clap, checkpoint_activations
 
 IDS = torch.tensor([[0, 4, 5, 6, 7, 2], [0, 8, 9, 10, 4, 2]])
-
-
-def heard(folder: Path, clap: Path) -> ModelConfig:
-    return ModelConfig(
-        dim=8,
-        head=HeadConfig(kind=HeadKind.MLP),
-        audio=AudioConfig(
-            kind=TowerKind.TRANSFORMERS, name=str(folder), tokens=TokenKind.MAP, chunk_s=0.5
-        ),
-        text=TextConfig(kind=TowerKind.TRANSFORMERS, name=str(clap)),
-    )
 
 
 def learn(config: ModelConfig, rate: int, recompute: bool) -> tuple[Clap, torch.Tensor, int]:
@@ -71,7 +50,7 @@ def test_gradients_are_the_same_and_less_is_kept(
     elif kind == "frozen clap":
         config = config.model_copy(update={"trainable": (Group.AUDIO_TOWER_LAST, Group.TEXT_HEAD)})
     elif kind == "hubert":
-        config, rate = heard(hubert_folder, clap_folder), 16_000
+        config, rate = model_over(hubert_folder, clap_folder, HeadKind.MLP, TokenKind.MAP), 16_000
     plain, loss, size = learn(config, rate, recompute=False)
     model, same, less = learn(config, rate, recompute=True)
     assert torch.equal(loss, same)

@@ -16,13 +16,13 @@ from tests.kit.tiny_models import (
     CLAP_RATE,
     CLAP_SECONDS,
     extract_features,
+    model_over,
     noise,
     save_clap,
 )
 from train.config.model import (
     AudioConfig,
     Group,
-    HeadConfig,
     HeadKind,
     LayerMix,
     ModelConfig,
@@ -47,11 +47,7 @@ def build(config: ModelConfig, rate: int = CLAP_RATE) -> Clap:
 
 
 def settings(folder: Path, tokens: TokenKind, **audio: Any) -> ModelConfig:
-    return ModelConfig(
-        dim=8,
-        audio=AudioConfig(kind=TowerKind.TRANSFORMERS, name=str(folder), tokens=tokens, **audio),
-        text=TextConfig(kind=TowerKind.TRANSFORMERS, name=str(folder)),
-    )
+    return model_over(folder, folder, tokens=tokens, **audio)
 
 
 @pytest.mark.parametrize("name", ["clap_folder", "fused_folder"])
@@ -156,15 +152,8 @@ def test_halves_saved_alone_are_opened(clap_folder: Path, tmp_path: Path) -> Non
         getattr(whole, f"{half}_model").save_pretrained(tmp_path / half)
     ClapFeatureExtractor.from_pretrained(clap_folder).save_pretrained(tmp_path / "audio")
     assert isinstance(transformers_model(str(tmp_path / "audio")), ClapAudioModel)
-    config = settings(clap_folder, TokenKind.POOLED).model_copy(
-        update={
-            "head": HeadConfig(kind=HeadKind.PROJECTION),
-            "audio": AudioConfig(
-                kind=TowerKind.TRANSFORMERS, name=str(tmp_path / "audio"), tokens=TokenKind.POOLED
-            ),
-            "text": TextConfig(kind=TowerKind.TRANSFORMERS, name=str(tmp_path / "text")),
-        }
-    )
+    halves = tmp_path / "audio", tmp_path / "text"
+    config = model_over(*halves, HeadKind.PROJECTION, TokenKind.POOLED)
     model = build(config)
     together = build(clap_config(str(clap_folder)))
     waveform = noise(6, 1, SECOND)

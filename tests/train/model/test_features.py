@@ -79,16 +79,6 @@ def test_a_shift_moves_all_bands_alike_and_not_far() -> None:
     assert moved == {-2, -1, 0, 1, 2}
 
 
-def test_without_time_masking_the_draws_are_as_before() -> None:
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        first = SpecAugment(4, 2).train()(chunks())
-        state = torch.get_rng_state()
-        torch.manual_seed(0)
-        assert torch.equal(first, SpecAugment(4, 2, frames=0).train()(chunks()))
-        assert torch.equal(state, torch.get_rng_state())
-
-
 @pytest.mark.parametrize(
     ("augment", "axis", "most"),
     [(SpecAugment(4, 0), 1, 4), (SpecAugment(0, 0, frames=3), 2, 3)],

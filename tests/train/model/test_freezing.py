@@ -11,19 +11,16 @@ import torch
 from torch import nn
 
 from synth.base.errors import SpecError
-from tests.kit.tiny_models import CLAP_RATE, noise
+from tests.kit.tiny_models import CLAP_RATE, model_over, noise
 from train.config.model import (
     ALL_GROUPS,
     AudioConfig,
     Group,
-    HeadConfig,
     HeadKind,
     LastLayers,
     LayerMix,
     ModelConfig,
-    TextConfig,
     TokenKind,
-    TowerKind,
 )
 from train.model.clap import build_model, clap_config
 from train.model.freezing import freeze, parameter_groups
@@ -158,18 +155,9 @@ def test_the_small_tower_is_frozen_with_its_batch_norms_and_has_no_last_layer() 
 
 
 def test_a_mix_of_layers_learns_with_the_head(hubert_folder: Path, clap_folder: Path) -> None:
-    config = ModelConfig(
-        dim=8,
-        head=HeadConfig(kind=HeadKind.MLP),
-        audio=AudioConfig(
-            kind=TowerKind.TRANSFORMERS,
-            name=str(hubert_folder),
-            layers=LayerMix.CONV,
-            tokens=TokenKind.MAP,
-        ),
-        text=TextConfig(kind=TowerKind.TRANSFORMERS, name=str(clap_folder)),
-        trainable=(Group.AUDIO_HEAD,),
-    )
+    config = model_over(
+        hubert_folder, clap_folder, HeadKind.MLP, TokenKind.MAP, layers=LayerMix.CONV
+    ).model_copy(update={"trainable": (Group.AUDIO_HEAD,)})
     model = build_model(config, 16_000, 0).train()
     learning = {name for name, one in model.named_parameters() if one.requires_grad}
     assert "audio_tower.encoder.mixer.weight" in learning

@@ -142,11 +142,6 @@ def test_tokens_are_embedded_beside_the_whole(head: MeanPoolHead | TransformerHe
     assert not each[~given.mask].any()
 
 
-def test_a_mean_pool_head_embeds_the_whole_as_it_does_without_tokens() -> None:
-    head, given = MeanPoolHead(6, DIM, 0.0), tokens()
-    assert torch.equal(head.with_frames(given)[0], head(given))
-
-
 @pytest.mark.parametrize("layers", [1, 2, 3])
 def test_a_last_layer_that_makes_one_token_gives_what_one_that_makes_all_gives(layers: int) -> None:
     head, given = TransformerHead(6, DIM, layers, 2, 0.0), tokens()
@@ -162,6 +157,7 @@ def test_a_last_layer_that_makes_one_token_gives_what_one_that_makes_all_gives(l
 
 def test_a_mean_pool_head_embeds_a_token_as_if_it_were_all() -> None:
     head, given = MeanPoolHead(6, DIM, 0.0), tokens()
-    _, each = head.with_frames(given)
+    whole, each = head.with_frames(given)
+    assert torch.equal(whole, head(given))
     alone = head(Tokens(given.values[:, 1:2], given.mask[:, 1:2]))
     torch.testing.assert_close(each[:, 1], alone)

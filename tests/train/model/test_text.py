@@ -17,20 +17,19 @@ from transformers import (
     RobertaConfig,
     RobertaModel,
     T5Config,
-    T5EncoderModel,
+    T5Model,
 )
 
 from synth.base.errors import SpecError
-from tests.kit.tiny_models import save_ast, save_gpt2, save_modernbert, save_qwen3, save_whisper
-from train.config.model import (
-    AudioConfig,
-    HeadConfig,
-    HeadKind,
-    ModelConfig,
-    TextConfig,
-    TokenKind,
-    TowerKind,
+from tests.kit.tiny_models import (
+    model_over,
+    save_ast,
+    save_gpt2,
+    save_modernbert,
+    save_qwen3,
+    save_whisper,
 )
+from train.config.model import HeadKind
 from train.model.clap import ModelLibrary, text_tower
 from train.model.towers.base import TextTower
 
@@ -45,12 +44,7 @@ SIZES: dict[str, Any] = {
 
 
 def tower(folder: Path, head: HeadKind = HeadKind.TRANSFORMER) -> TextTower:
-    config = ModelConfig(
-        dim=16,
-        head=HeadConfig(kind=head),
-        audio=AudioConfig(tokens=TokenKind.POOLED),
-        text=TextConfig(kind=TowerKind.TRANSFORMERS, name=str(folder)),
-    )
+    config = model_over(None, folder, head, dim=16)
     return text_tower(config, 0, ModelLibrary()).eval()
 
 
@@ -62,9 +56,9 @@ def roberta(folder: Path) -> Any:
 
 def t5(folder: Path) -> Any:
     sizes = {"d_model": 16, "d_kv": 8, "d_ff": 16, "num_layers": 2, "num_heads": 2}
-    model = T5EncoderModel(T5Config(vocab_size=20, **sizes))
+    model = T5Model(T5Config(vocab_size=20, **sizes))
     model.save_pretrained(folder)
-    return model.eval()
+    return model.eval().encoder  # which alone is a tower
 
 
 def clip(folder: Path) -> Any:

@@ -12,14 +12,12 @@ import torch
 from transformers import (
     BertConfig,
     PreTrainedTokenizerFast,
-    T5Config,
-    T5Model,
     Wav2Vec2Config,
     Wav2Vec2FeatureExtractor,
 )
 
 from synth.base.errors import SpecError
-from train.config.model import AudioConfig, ModelConfig, TextConfig, TowerKind
+from tests.kit.tiny_models import WAVEFORM_SIZES, model_over
 from train.data.tokenizer import TextTokenizer
 from train.model.clap import build_model
 from train.model.loading import model_rate, transformers_model
@@ -31,18 +29,7 @@ RATE = 16_000
 @pytest.fixture
 def folders(tmp_path: Path) -> tuple[Path, Path]:
     audio, text = tmp_path / "audio", tmp_path / "text"
-    Wav2Vec2Config(
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=16,
-        conv_dim=(8, 8),
-        conv_stride=(10, 8),
-        conv_kernel=(10, 8),
-        num_conv_pos_embeddings=4,
-        num_conv_pos_embedding_groups=2,
-        num_feat_extract_layers=2,
-    ).save_pretrained(audio)
+    Wav2Vec2Config(**WAVEFORM_SIZES).save_pretrained(audio)
     words = TextTokenizer.of_texts(["a dog barks before rain falls"])
     BertConfig(
         vocab_size=len(words),
@@ -59,11 +46,7 @@ def folders(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def clap(audio: Path, text: Path) -> Clap:
-    config = ModelConfig(
-        dim=16,
-        audio=AudioConfig(kind=TowerKind.TRANSFORMERS, name=str(audio)),
-        text=TextConfig(kind=TowerKind.TRANSFORMERS, name=str(text)),
-    )
+    config = model_over(audio, text, dim=16)
     with torch.random.fork_rng():
         torch.manual_seed(0)
         return build_model(config, RATE, vocabulary=0).eval()
@@ -94,18 +77,6 @@ def test_weights_that_are_not_safetensors_are_never_opened_nor_passed_over(
     whole.save_pretrained(text)
     again = transformers_model(str(text)).state_dict()
     assert all(torch.equal(again[name], value) for name, value in whole.state_dict().items())
-
-
-def test_of_t5_the_encoder_is_taken(folders: tuple[Path, Path], tmp_path: Path) -> None:
-    config = T5Config(vocab_size=20, d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2)
-    T5Model(config).save_pretrained(tmp_path / "t5")
-    model = clap(folders[0], tmp_path / "t5")
-    ids = torch.tensor([[3, 4, 5, 0], [3, 4, 5, 6]])
-    found = model.encode_text(ids, ids > 0)
-    assert found.shape == (2, 16)
-    alone = model.encode_text(ids[:1, :3], ids[:1, :3] > 0)
-    assert torch.allclose(found[:1], alone, atol=1e-5)
-    assert not any("decoder" in name for name, _ in model.text_tower.named_parameters())
 
 
 def test_a_corpus_at_another_rate_than_the_model_is_told(folders: tuple[Path, Path]) -> None:

@@ -26,9 +26,6 @@ def choose_one(
     """Top-1 accuracy: the share of units whose closest option is a right one.
 
     Tied best options share the point. Chance is the mean share of right options.
-
-    Args:
-        correct: Which options are right; each unit needs one.
     """
     check_similarity(similarity, (None, None))
     check_correct(similarity, correct)
@@ -55,10 +52,6 @@ def choose_two(
     seed: int = 0,
 ) -> dict[str, Metric]:
     """ZSTE T2 and T5: the two closest options, of which two are right.
-
-    Args:
-        similarity: Of every unit to its options, two or more.
-        correct: Which options are right, exactly two a unit.
 
     Returns:
         With n options, chance in brackets: `strict`, both chosen are right (1 / (n over 2));
@@ -237,7 +230,6 @@ def _is_ahead(
 def block_scores(
     similarity: Float[np.ndarray, "blocks 2 2"],
     groups: Int[np.ndarray, " blocks"] | None = None,
-    seed: int = 0,
 ) -> dict[str, Metric]:
     """Score blocks both ways, and as a whole.
 
@@ -258,7 +250,7 @@ def block_scores(
     of_pairs = np.repeat(np.arange(len(similarity)) if groups is None else groups, 2)
     whole = ((own > other) & (own > by_caption)).all(axis=1).astype(float)
     return {
-        "text": pair_accuracy(np.stack([own, other], axis=2).reshape(-1, 2), of_pairs, seed),
-        "audio": pair_accuracy(np.stack([own, by_caption], axis=2).reshape(-1, 2), of_pairs, seed),
-        "group": measure(mean_of(whole), len(whole), groups, CHANCES[2]["group"], seed),
+        "text": pair_accuracy(np.stack([own, other], axis=2).reshape(-1, 2), of_pairs),
+        "audio": pair_accuracy(np.stack([own, by_caption], axis=2).reshape(-1, 2), of_pairs),
+        "group": measure(mean_of(whole), len(whole), groups, CHANCES[2]["group"], 0),
     }

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float, Int
 
 from synth.base.rng import digest
@@ -128,6 +129,11 @@ def _draw_once(units: bytes, seed: int, resamples: int) -> tuple[Positions, ...]
     for positions in drawn:
         positions.flags.writeable = False
     return drawn
+
+
+def number_keys(keys: Sequence[str]) -> Int[np.ndarray, " keys"]:
+    """Numbers that are equal where keys are equal, in the order in which they appear."""
+    return np.asarray(pd.factorize(np.array(keys, dtype=object))[0])
 
 
 def mean_of(points: np.ndarray) -> Statistic:

@@ -36,9 +36,6 @@ def retrieval(
     A query may have several right items, as an audio has several captions: recall and median rank
     are those of the best-ranked right one, mAP@10 counts all of them.
 
-    Args:
-        correct: Which items are right; each query needs one.
-
     Returns:
         `r1`, `r5`, `r10` and `map10` in 0 to 1, and `median_rank` from 1.
     """
@@ -72,7 +69,9 @@ def query_points(
     similarity: Float[np.ndarray, "queries items"], correct: Bool[np.ndarray, "queries items"]
 ) -> dict[str, Float[np.ndarray, " queries"]]:
     """What each query adds to each metric; under `median_rank` its rank."""
-    ranks = best_ranks(similarity, correct)
+    # That of the best right item; wrong items that tie with it stand before it.
+    best = np.where(correct, similarity, -np.inf).max(axis=1, initial=-np.inf)
+    ranks = 1.0 + ((similarity >= best[:, None]) & ~correct).sum(axis=1)
     return {
         **{f"r{k}": (ranks <= k).astype(float) for k in RANKS},
         f"map{AP_RANKS}": average_precision_at(similarity, correct, AP_RANKS),
@@ -81,29 +80,20 @@ def query_points(
 
 
 def chance(name: str, right: Int[np.ndarray, " queries"], items: int) -> float:
-    """The chance level of one of the metrics.
-
-    Args:
-        name: Key of `query_points`.
-        right: Number of right items of each query.
-    """
-    if name == "median_rank":
-        return median_rank_chance(right, items)
+    """The chance level of one of the metrics."""
+    if not len(right):
+        return math.nan
     if name == f"map{AP_RANKS}":
         return average_precision_chance(right, items, AP_RANKS)
-    return recall_chance(right, items, int(name.removeprefix("r")))
+    chances = _hit_chances(right, items)
+    if name != "median_rank":
+        *_, found = islice(chances, int(name.removeprefix("r")))
+        return found
+    # The smallest rank that the best right item of a query reaches with a chance of one half.
+    return float(next(rank for rank, found in enumerate(chances, 1) if found >= 0.5 - _ROUNDING))
 
 
 _ROUNDING: Final = 1e-9
-
-
-def best_ranks(
-    similarity: Float[np.ndarray, "queries items"], correct: Bool[np.ndarray, "queries items"]
-) -> Float[np.ndarray, " queries"]:
-    """Rank, from 1, of the best right item; wrong items that tie with it stand before it."""
-    best = np.where(correct, similarity, -np.inf).max(axis=1, initial=-np.inf)
-    ranks: np.ndarray = 1.0 + ((similarity >= best[:, None]) & ~correct).sum(axis=1)
-    return ranks
 
 
 def average_precision_at(
@@ -142,22 +132,6 @@ def average_precision_chance(right: Int[np.ndarray, " queries"], items: int, k: 
     before = (place - 1) * (kinds[:, None] - 1) / max(items - 1, 1)
     expected = (kinds[:, None] / items * (1 + before) / place).sum(axis=1)
     return float(np.average(expected / np.minimum(kinds, k), weights=counts))
-
-
-def recall_chance(right: Int[np.ndarray, " queries"], items: int, k: int) -> float:
-    """Mean chance that k items drawn at random hold a right one."""
-    if not len(right):
-        return math.nan
-    *_, found = islice(_hit_chances(right, items), k)
-    return found
-
-
-def median_rank_chance(right: Int[np.ndarray, " queries"], items: int) -> float:
-    """Smallest rank that the best right item of a query reaches with a chance of one half."""
-    if not len(right):
-        return math.nan
-    chances = enumerate(_hit_chances(right, items), start=1)
-    return float(next(rank for rank, found in chances if found >= 0.5 - _ROUNDING))
 
 
 def _hit_chances(right: Int[np.ndarray, " queries"], items: int) -> Iterator[float]:
@@ -264,11 +238,7 @@ def _mean_of_medians(points: Float[np.ndarray, "subsets queries"]) -> Statistic:
 def class_embeddings(
     embedded: Float[np.ndarray, "classes templates dim"],
 ) -> Float[np.ndarray, "classes dim"]:
-    """One unit-length embedding a class: the mean over its prompts (Radford et al., 2021).
-
-    Args:
-        embedded: Unit-length embeddings of each class in each template.
-    """
+    """One unit-length embedding a class: the mean over its prompts (Radford et al., 2021)."""
     if not embedded.shape[1]:
         raise ValueError("a class needs a prompt")
     mean = embedded.mean(axis=1)
@@ -298,7 +268,7 @@ def mean_average_precision(
     borne = correct.any(axis=0)
     right = correct[:, borne]
     ranked = Ranked.of(similarity[:, borne], right)
-    chance = average_precision_chance(right.sum(axis=0), items, items) if items else math.nan
+    chance = average_precision_chance(right.sum(axis=0), items, items)
     return measure(ranked.mean_average_precision, items, groups, chance, seed)
 
 

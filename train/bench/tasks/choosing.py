@@ -49,7 +49,8 @@ def plan_negation(samples: Samples, settings: BenchSettings) -> TaskPlan | TaskR
     whole = [number for number, each in enumerate(said_of) if len(each) == len(kinds)]
     if not whole:
         return TaskRefusal("no sample has its caption with half and with all of its tags denied")
-    chosen = _draw_samples(whole, settings)
+    order = Randomness(settings.seed).at("bench/negation", 0).permutation(len(whole))
+    chosen = [whole[place] for place in sorted(order[: settings.negation_sample].tolist())]
     versions = {kind: [said_of[number][kind] for number in chosen] for kind in kinds}
 
     def measure(audio: Embeddings, said: Said) -> dict[str, Metric]:
@@ -69,11 +70,7 @@ def plan_negation(samples: Samples, settings: BenchSettings) -> TaskPlan | TaskR
         "samples that lack a negated caption": len(samples.rows) - len(whole),
         "samples not drawn": len(whole) - len(chosen),
     }
-    return TaskPlan(
-        tuple(text for texts in versions.values() for text in texts),
-        measure,
-        {reason: count for reason, count in left_out.items() if count},
-    )
+    return TaskPlan(tuple(text for texts in versions.values() for text in texts), measure, left_out)
 
 
 def _find_versions(row: ManifestRow) -> dict[str, str]:
@@ -84,14 +81,6 @@ def _find_versions(row: ManifestRow) -> dict[str, str]:
         if texts:
             found[name] = texts[0]
     return found
-
-
-def _draw_samples(whole: list[int], settings: BenchSettings) -> list[int]:
-    most = settings.negation_sample
-    if most is None or len(whole) <= most:
-        return whole
-    order = Randomness(settings.seed).at("bench/negation", 0).permutation(len(whole))
-    return [whole[place] for place in sorted(order[:most].tolist())]
 
 
 def _measure_recall(
@@ -186,19 +175,13 @@ def plan_triplets(samples: Samples, settings: BenchSettings) -> TaskPlan | TaskR
         return {"triplets": triplet_accuracy(np.array(blocks), settings.seed)}
 
     texts = tuple(rows[position]["caption"] for chosen in whole for position in chosen)
-    broken = len(groups) - len(whole)
-    return TaskPlan(
-        texts, measure, {"groups without all three relations": broken} if broken else {}
-    )
+    broken = {"groups without all three relations": len(groups) - len(whole)}
+    return TaskPlan(texts, measure, broken)
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Two sounds and two captions; each caption is true of the sound at its place alone.
-
-    Args:
-        sounds: Positions of the samples' rows.
-    """
+    """Two sounds and two captions; each caption is true of the sound at its place alone."""
 
     sounds: tuple[int, int]
     texts: tuple[str, str]
@@ -210,9 +193,6 @@ def find_blocks(rows: Sequence[ManifestRow], edits: Collection[str]) -> list[Blo
 
     A false caption and the true one that it stands against make a block where another sample of the
     group has the two the other way round.
-
-    Args:
-        rows: Of a split, with group, caption and negatives.
     """
     groups: dict[str, list[int]] = defaultdict(list)
     for number, row in enumerate(rows):
@@ -244,19 +224,13 @@ def score_blocks(
     audio: Embeddings,
     said: Said,
     positions: Mapping[int, int],
-    seed: int = 0,
 ) -> dict[str, Metric]:
-    """`text`, `audio` and `group`, as `metrics.block_scores` tells them.
-
-    Args:
-        blocks: At least one.
-        positions: Of each sample's sound in `audio`.
-    """
+    """`text`, `audio` and `group`, as `metrics.block_scores` tells them."""
     sounds = np.array([[positions[number] for number in each.sounds] for each in blocks])
     texts = np.stack([[said[text] for text in each.texts] for each in blocks])
     similarity = np.einsum("bid,bjd->bij", audio[sounds], texts)
     groups = np.unique([each.group for each in blocks], return_inverse=True)[1]
-    return block_scores(similarity, groups.astype(np.int64), seed)
+    return block_scores(similarity, groups.astype(np.int64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,12 +286,8 @@ def plan_negatives(samples: Samples, settings: BenchSettings) -> TaskPlan | Task
             )
         return found
 
-    without = sum(not row["negatives"] for row in samples.rows)
-    return TaskPlan(
-        tuple(text for _, both in pairs for text in both),
-        measure,
-        {"samples without a false text": without} if without else {},
-    )
+    without = {"samples without a false text": sum(not row["negatives"] for row in samples.rows)}
+    return TaskPlan(tuple(text for _, both in pairs for text in both), measure, without)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Final
 
 import numpy as np
@@ -11,7 +10,7 @@ from jaxtyping import Bool, Float
 
 from synth.audio.dsp import Audio
 from synth.base.errors import SpecError
-from synth.base.progress import Observer, Silent
+from synth.base.progress import Observer, Silent, track
 from synth.base.units import Frames
 from synth.corpus.schema import read_timeline
 from synth.truth.frames import FRAMES_PER_S, count_frames, frame_length, label_frames
@@ -40,11 +39,7 @@ _UNLABELLED: Final = "samples whose sounds have no labels with times"
 def plan_samples(
     samples: Samples, rate: int, labelled: Bool[np.ndarray, " samples"], settings: BenchSettings
 ) -> TaskPlan | TaskRefusal:
-    """`localisation_*`: the labels of the split as texts ("a dog barks").
-
-    Args:
-        rate: Their sample rate in Hz.
-    """
+    """`localisation_*`: the labels of the split as texts ("a dog barks")."""
     chosen: list[int] = np.flatnonzero(labelled).tolist()
     if not chosen:
         return TaskRefusal("no sample has labels with times")
@@ -58,11 +53,10 @@ def plan_samples(
         kept = [scores[number] for number in chosen]
         return localisation(kept, states, samples.groups[chosen], settings.seed)
 
-    left = len(samples.rows) - len(chosen)
     return TaskPlan(
         tuple(map(text_of, named)),
         measure,
-        {_UNLABELLED: left} if left else {},
+        {_UNLABELLED: len(samples.rows) - len(chosen)},
         measure_frames,
     )
 
@@ -77,23 +71,23 @@ DEFAULT_WINDOW_S: Final = 1.0
 DEFAULT_HOP_S: Final = 0.2
 
 
-def window_of(embedder: Embedder, settings: BenchSettings) -> float | None:
-    """Length of the windows that a model is tested with, in seconds; None for its own frames.
+def frames_of(embedder: Embedder, settings: BenchSettings) -> tuple[FrameEmbedder, int] | None:
+    """The model and the length of its own frames; None where it is tested with windows.
 
     Whoever gives a hop asks for windows.
     """
     is_free = settings.window_s is None and settings.hop_s is None
     if is_free and isinstance(embedder, FrameEmbedder) and embedder.frame:
-        return None
-    return settings.window_s or DEFAULT_WINDOW_S
+        return embedder, embedder.frame
+    return None
 
 
 def describe_frames(embedder: Embedder, settings: BenchSettings) -> str:
     """How frames get their scores, for a report."""
-    window_s = window_of(embedder, settings)
-    if window_s is None and isinstance(embedder, FrameEmbedder) and embedder.frame:
-        return f"the model's own embeddings of {embedder.frame / embedder.sample_rate:g} s"
-    return f"windows of {window_s:g} s every {settings.hop_s or DEFAULT_HOP_S:g} s"
+    if own := frames_of(embedder, settings):
+        return f"the model's own embeddings of {own[1] / embedder.sample_rate:g} s"
+    window_s, hop_s = settings.window_s or DEFAULT_WINDOW_S, settings.hop_s or DEFAULT_HOP_S
+    return f"windows of {window_s:g} s every {hop_s:g} s"
 
 
 def score_frames(
@@ -107,38 +101,31 @@ def score_frames(
     """Cosines of the frames of every sound to each text, -1 in digital silence.
 
     A frame that several stretches of a model share has their mean, by how much of it each covers.
-
-    Args:
-        sounds: At least one.
-        settings: Say whether windows are used, what fills them up, and whether long sounds are cut.
     """
-    rate, window_s = embedder.sample_rate, window_of(embedder, settings)
-    window, hop = round((window_s or 0) * rate), round((settings.hop_s or DEFAULT_HOP_S) * rate)
-    if embedder.longest is not None and window > embedder.longest:
+    rate, own = embedder.sample_rate, frames_of(embedder, settings)
+    window_s = settings.window_s or DEFAULT_WINDOW_S
+    window, hop = round(window_s * rate), round((settings.hop_s or DEFAULT_HOP_S) * rate)
+    if not own and embedder.longest is not None and window > embedder.longest:
         raise SpecError(
             f"windows of {window_s:g} s: the model takes {embedder.longest / rate:g} s",
             fix="give a shorter window",
         )
     wanted = np.array([said[text] for text in texts])
-    observer = observer or Silent()
-    observer.start("listen", len(sounds), "sounds")
-    found: list[FrameScores] = []
-    for sound in sounds:
+    scores: list[FrameScores] = []
+    for sound in track(sounds, observer or Silent(), "listen", "sounds"):
         waveform = sound.load(rate)
-        if window_s is None and isinstance(embedder, FrameEmbedder) and embedder.frame:
-            step = embedder.frame
+        if own:
+            model, step = own
             whole = cut_to_longest(waveform, sound.name, embedder, settings.cut)
-            (embedded,) = embedder.frames([whole])
+            (embedded,) = model.frames([whole])
             check_finite(embedded, [sound.name] * len(embedded))
         else:
             step = hop
             parts = windows(waveform, sound.name, window, hop)
             fitted = fill_up(parts, settings.padding, embedder.longest)
             embedded, _ = embed_sounds(embedder, fitted)
-        found.append(_spread(embedded @ wanted.T, waveform, step, rate))
-        observer.advance("listen", 1)
-    observer.finish("listen")
-    return found
+        scores.append(_spread(embedded @ wanted.T, waveform, step, rate))
+    return scores
 
 
 def windows(waveform: Audio, name: str, window: Frames, hop: Frames) -> list[SoundItem]:
@@ -150,11 +137,7 @@ def windows(waveform: Audio, name: str, window: Frames, hop: Frames) -> list[Sou
     middles = range((hop - window) // 2, len(waveform) + (hop - window) // 2, hop)
     starts = (min(max(middle, 0), max(len(waveform) - window, 0)) for middle in middles)
     parts = [waveform[start : start + window] for start in starts]
-    return [SoundItem(name, 0, partial(_load_part, part)) for part in parts]
-
-
-def _load_part(part: Audio, rate: int) -> Audio:
-    return part
+    return [SoundItem(name, 0, lambda _, part=part: part) for part in parts]  # type: ignore[misc]
 
 
 def _spread(

@@ -10,12 +10,12 @@ import numpy as np
 from synth.base.errors import SpecError
 from train.bench.embedder import Embeddings, Said
 from train.bench.metrics import Metric, bat, retrieval
+from train.bench.metrics.measure import number_keys
 from train.bench.plan import TaskPlan, TaskRefusal
 from train.bench.settings import BenchSettings
 from train.bench.tasks.choosing import AFTER, BEFORE
 from train.bench.tasks.samples import Samples, retrieval_both_ways, similarities
 from train.data.meaning import find_meaning
-from train.data.split import number_keys
 
 
 def plan_samples(samples: Samples, settings: BenchSettings) -> TaskPlan:
@@ -31,7 +31,7 @@ def plan_samples(samples: Samples, settings: BenchSettings) -> TaskPlan:
         first.setdefault(row["caption"], position)
 
     def measure(audio: Embeddings, said: Said) -> dict[str, Metric]:
-        heard = number_keys([find_meaning(row["caption"], row["claim"]) for row in rows]).numpy()
+        heard = number_keys([find_meaning(row["caption"], row["claim"]) for row in rows])
         said_by = list(first.values())
         correct = heard[:, None] == heard[said_by][None, :]
         similarity = audio @ np.stack([said[text] for text in first]).T
@@ -72,9 +72,7 @@ def plan_captions(
         )
 
     merged = len(captions) - len(set(query.tolist()))
-    return TaskPlan(
-        tuple(texts), measure, {"captions that repeat another": merged} if merged else {}
-    )
+    return TaskPlan(tuple(texts), measure, {"captions that repeat another": merged})
 
 
 def _check_subsets(sounds: int, settings: BenchSettings) -> None:
@@ -92,12 +90,7 @@ _OTHER = {AS: THEN, THEN: AS}
 
 @dataclass(frozen=True, slots=True)
 class ProbedSentence:
-    """A caption and what a probe made of it.
-
-    Args:
-        swapped: As the probe has it.
-        connective: The word that the caption turned on.
-    """
+    """A caption and what a probe made of it."""
 
     sound: int
     caption: str
@@ -200,5 +193,4 @@ def _list_texts(sentences: Sequence[ProbedSentence]) -> tuple[str, ...]:
 def _count_passed_over(
     sentences: Sequence[ProbedSentence], kept: Sequence[ProbedSentence]
 ) -> dict[str, int]:
-    count = len(sentences) - len(kept)
-    return {"sentences with another connective": count} if count else {}
+    return {"sentences with another connective": len(sentences) - len(kept)}

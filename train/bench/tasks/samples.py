@@ -13,9 +13,9 @@ from jaxtyping import Float, Int
 from synth.scene.scene import Concat, Event, Overlay, from_text
 from train.bench.embedder import Embeddings, Said
 from train.bench.metrics import Metric, retrieval, subset_retrieval
+from train.bench.metrics.measure import number_keys
 from train.bench.settings import BenchSettings
 from train.data.rows import ManifestRow
-from train.data.split import number_keys
 
 LABELLED: tuple[str, ...] = ("triplets", "scenes", "counts", "moments")
 """Recipes whose samples bear the labels of every sound in them; others bear a stand-in."""
@@ -38,8 +38,7 @@ class Samples:
     @cached_property
     def groups(self) -> Int[np.ndarray, " samples"]:
         """Number of each sample's minimal-pair group."""
-        found: np.ndarray = number_keys([row["group"] for row in self.rows]).numpy()
-        return found
+        return number_keys([row["group"] for row in self.rows])
 
     @cached_property
     def classes(self) -> tuple[str, ...]:
@@ -74,11 +73,7 @@ def retrieval_both_ways(
     text_groups: Int[np.ndarray, " texts"],
     settings: BenchSettings,
 ) -> dict[str, Metric]:
-    """`audio_to_text_*` and `text_to_audio_*`, among all or within random subsets.
-
-    Args:
-        text_groups: Of the texts, by the same numbers.
-    """
+    """`audio_to_text_*` and `text_to_audio_*`, among all or within random subsets."""
     if settings.subset_size is not None:
         ways = subset_retrieval(
             similarity,

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Int
 
 from synth.base.rng import Randomness
 from synth.labels.lexicon import Phrase, could_be_called
@@ -59,7 +59,14 @@ def plan_zste(samples: Samples, settings: BenchSettings) -> TaskPlan | TaskRefus
         plans.append(pair_tasks(heard, samples.classes, samples.groups, settings))
     if not plans:
         return TaskRefusal("no sample is of one sound or of two different ones")
-    return _merge_plans(plans, {"samples of other than one or two sounds": other} if other else {})
+
+    def measure(audio: Embeddings, said: Said) -> dict[str, Metric]:
+        return {
+            name: metric for plan in plans for name, metric in plan.measure(audio, said).items()
+        }
+
+    texts = tuple(text for plan in plans for text in plan.texts)
+    return TaskPlan(texts, measure, {"samples of other than one or two sounds": other})
 
 
 def plan_singles(
@@ -68,12 +75,7 @@ def plan_singles(
     groups: Int[np.ndarray, " all"],
     settings: BenchSettings,
 ) -> TaskPlan:
-    """T1 for single sounds: `zste_t1`, chance one over the number of classes.
-
-    Args:
-        single: Number of each single sound, and its class.
-        groups: Of all sounds, by number.
-    """
+    """T1 for single sounds: `zste_t1`, chance one over the number of classes."""
     texts = [row[0] for row in prompts(classes, (T1,))]
     numbers = [number for number, _ in single]
     correct = np.array([[label == other for other in classes] for _, label in single])
@@ -83,18 +85,6 @@ def plan_singles(
         return {"zste_t1": choose_one(similarity, correct, groups[numbers], settings.seed)}
 
     return TaskPlan(tuple(texts), measure)
-
-
-def _merge_plans(plans: list[TaskPlan], left_out: dict[str, int]) -> TaskPlan:
-    def measure(audio: Embeddings, said: Said) -> dict[str, Metric]:
-        return {
-            name: metric for plan in plans for name, metric in plan.measure(audio, said).items()
-        }
-
-    texts = tuple(text for plan in plans for text in plan.texts)
-    for plan in plans:
-        left_out = left_out | dict(plan.left_out)
-    return TaskPlan(texts, measure, left_out)
 
 
 SOUND: Final = "The sound of {a}"
@@ -121,9 +111,11 @@ class SoundPair:
     in_order: bool
 
 
-Chosen = TypeVar("Chosen")
 Prompt: TypeAlias = tuple[str, int, int]
-"""A template and the positions of its classes."""
+"""A template and the positions of its classes, -1 for none."""
+Options: TypeAlias = list[tuple[Prompt, bool]]
+"""The prompts that a sample chooses among, and which are right."""
+OptionsOf: TypeAlias = Callable[[SoundPair], Options]
 
 
 class Prompts:
@@ -133,9 +125,21 @@ class Prompts:
         self._names = [Phrase.of_label(label).plain for label in classes]
         self._numbers: dict[Prompt, int] = {}
 
-    def number(self, template: str, a: int, b: int = -1) -> int:
+    def number(self, template: str, a: int, b: int) -> int:
         """The number of a prompt."""
         return self._numbers.setdefault((template, a, b), len(self._numbers))
+
+    def ask(self, heard: Sequence[SoundPair], make_options: OptionsOf) -> PromptChoice:
+        """The question whose options of a sample, as many for each, a function gives."""
+        asked = [make_options(pair) for pair in heard]
+        numbers = [[self.number(*prompt) for prompt, _ in options] for options in asked]
+        correct = [[is_right for _, is_right in options] for options in asked]
+        shape = (len(asked), len(asked[0]) if asked else 0)
+        return PromptChoice(
+            heard,
+            np.array(numbers, dtype=np.int64).reshape(shape),
+            np.array(correct, dtype=bool).reshape(shape),
+        )
 
     def texts(self) -> tuple[str, ...]:
         """The words of all prompts, by number."""
@@ -148,12 +152,7 @@ class Prompts:
 
 @dataclass(frozen=True)
 class PromptChoice:
-    """Samples of which each chooses among its own prompts.
-
-    Args:
-        options: Numbers of the prompts of each.
-        correct: Which of them are right.
-    """
+    """Samples of which each chooses among its own prompts."""
 
     heard: Sequence[SoundPair]
     options: Int[np.ndarray, "samples options"]
@@ -175,100 +174,80 @@ def pair_tasks(
     """T2 to T5 over pairs of sounds.
 
     Args:
-        heard: The samples, at least one.
-        groups: Of all samples of the split, by number.
         settings: Give the number of prompts of T4 and T5B; where the absent classes make fewer,
             there are fewer, and chance says so.
     """
     prompts = Prompts(classes)
     absent = Absent.of(classes)
-    present, order = _class_question(heard, prompts, len(classes)), _order_question(heard, prompts)
+    numbers = range(len(classes))
+    # T2: every class, the two that are heard right. T3: as heard, reversed, or together.
+    present = prompts.ask(
+        heard, lambda pair: [((SOUND, k, -1), k in (pair.first, pair.second)) for k in numbers]
+    )
+    order = prompts.ask(heard, _order_options)
     harder = _add_distractors(order, (BEFORE, WHILE), absent, prompts, settings, "t4")
-    places = _place_question([each for each in heard if each.in_order], prompts)
-    both = _both_orders_question([each for each in heard if not each.in_order], prompts)
+    places = prompts.ask([pair for pair in heard if pair.in_order], _place_options)
+    both = prompts.ask([pair for pair in heard if not pair.in_order], _both_orders)
     both = _add_distractors(both, (TOGETHER,), absent, prompts, settings, "t5b")
     texts = prompts.texts()
+    # Which score of a question is which metric; `choose_one` has one score alone.
+    questions: list[tuple[PromptChoice, dict[str, str]]] = [
+        (present.select(True), {"t2a": "strict", "t2b": "any"}),
+        (present.select(False), {"t2c": "strict", "t2d": "any"}),
+        *((part, {f"t3{name}": ""}) for name, part in _split_by_order(order)),
+        *((part, {f"t4{name}": ""}) for name, part in _split_by_order(harder)),
+        (places, {"t5a": "strict", "t5a_half_credit": "half_credit"}),
+        (both, {"t5b": "strict", "t5b_half_credit": "half_credit"}),
+    ]
 
     def measure(audio: Embeddings, said: Said) -> dict[str, Metric]:
         similarity = audio @ np.stack([said[text] for text in texts]).T
-
-        def ask_one(question: PromptChoice) -> Metric:
-            return _ask(choose_one, question, similarity, groups, settings.seed)
-
-        def ask_two(question: PromptChoice) -> dict[str, Metric]:
-            return _ask(choose_two, question, similarity, groups, settings.seed)
-
-        joined, overlaid = ask_two(present.select(True)), ask_two(present.select(False))
-        first_second, simultaneous = ask_two(places), ask_two(both)
-        found = {
-            "zste_t2a": joined["strict"],
-            "zste_t2b": joined["any"],
-            "zste_t2c": overlaid["strict"],
-            "zste_t2d": overlaid["any"],
-            "zste_t3": ask_one(order),
-            "zste_t3_before": ask_one(order.select(True)),
-            "zste_t3_while": ask_one(order.select(False)),
-            "zste_t4": ask_one(harder),
-            "zste_t4_before": ask_one(harder.select(True)),
-            "zste_t4_while": ask_one(harder.select(False)),
-            "zste_t5a": first_second["strict"],
-            "zste_t5a_half_credit": first_second["half_credit"],
-            "zste_t5b": simultaneous["strict"],
-            "zste_t5b_half_credit": simultaneous["half_credit"],
-        }
-        return {name: metric for name, metric in found.items() if metric.n}
+        metrics: dict[str, Metric] = {}
+        for question, scores in questions:
+            if not question.heard:
+                continue
+            sounds = np.array([pair.number for pair in question.heard], dtype=np.int64)
+            own = np.take_along_axis(similarity[sounds], question.options, axis=1)
+            given = own, question.correct, groups[sounds], settings.seed
+            measured = choose_two(*given) if all(scores.values()) else {"": choose_one(*given)}
+            metrics |= {f"zste_{name}": measured[score] for name, score in scores.items()}
+        return metrics
 
     return TaskPlan(texts, measure)
 
 
-def _class_question(heard: Sequence[SoundPair], prompts: Prompts, classes: int) -> PromptChoice:
-    """T2: every class, the two that are heard right."""
-    every = [prompts.number(SOUND, number) for number in range(classes)]
-    correct = np.zeros((len(heard), classes), dtype=bool)
-    for line, each in zip(correct, heard, strict=True):
-        line[[each.first, each.second]] = True
-    return PromptChoice(heard, np.tile(np.array(every), (len(heard), 1)), correct)
-
-
-def _order_question(heard: Sequence[SoundPair], prompts: Prompts) -> PromptChoice:
-    """T3: as heard, reversed, or together."""
-    options = [
-        [
-            prompts.number(BEFORE, each.first, each.second),
-            prompts.number(BEFORE, each.second, each.first),
-            prompts.number(WHILE, each.first, each.second),
-        ]
-        for each in heard
+def _split_by_order(question: PromptChoice) -> list[tuple[str, PromptChoice]]:
+    return [
+        ("", question),
+        ("_before", question.select(True)),
+        ("_while", question.select(False)),
     ]
-    correct = np.array([[each.in_order, False, not each.in_order] for each in heard], dtype=bool)
-    return PromptChoice(heard, np.array(options), correct)
 
 
-def _place_question(heard: Sequence[SoundPair], prompts: Prompts) -> PromptChoice:
+def _order_options(pair: SoundPair) -> Options:
+    return [
+        ((BEFORE, pair.first, pair.second), pair.in_order),
+        ((BEFORE, pair.second, pair.first), False),
+        ((WHILE, pair.first, pair.second), not pair.in_order),
+    ]
+
+
+def _place_options(pair: SoundPair) -> Options:
     """T5A: which sound is first and which is second."""
-    options = [
-        [
-            prompts.number(template, sound)
-            for sound in (each.first, each.second)
-            for template in (FIRST, SECOND)
-        ]
-        for each in heard
+    return [
+        ((FIRST, pair.first, -1), True),
+        ((SECOND, pair.first, -1), False),
+        ((FIRST, pair.second, -1), False),
+        ((SECOND, pair.second, -1), True),
     ]
-    correct = np.tile(np.array([True, False, False, True]), (len(heard), 1))
-    return PromptChoice(heard, np.array(options, dtype=np.int64).reshape(-1, 4), correct)
 
 
-def _both_orders_question(heard: Sequence[SoundPair], prompts: Prompts) -> PromptChoice:
+def _both_orders(pair: SoundPair) -> Options:
     """T5B: a simultaneous pair, named in both orders."""
-    options = [
-        [
-            prompts.number(TOGETHER, each.first, each.second),
-            prompts.number(TOGETHER, each.second, each.first),
-        ]
-        for each in heard
+    return [
+        ((TOGETHER, pair.first, pair.second), True),
+        ((TOGETHER, pair.second, pair.first), True),
     ]
-    correct = np.ones((len(heard), 2), dtype=bool)
-    return PromptChoice(heard, np.array(options, dtype=np.int64).reshape(-1, 2), correct)
 
 
 @dataclass(frozen=True)
@@ -330,19 +309,6 @@ def _add_distractors(
         np.concatenate([question.options, further], axis=1),
         np.concatenate([question.correct, np.zeros(further.shape, dtype=bool)], axis=1),
     )
-
-
-def _ask(
-    choose: Callable[..., Chosen],
-    question: PromptChoice,
-    similarity: Float[np.ndarray, "all prompts"],
-    groups: Int[np.ndarray, " all"],
-    seed: int,
-) -> Chosen:
-    """What a choice among each sample's own prompts gives."""
-    numbers = np.array([each.number for each in question.heard], dtype=np.int64)
-    own = np.take_along_axis(similarity[numbers], question.options, axis=1)
-    return choose(own, question.correct, groups[numbers], seed)
 
 
 def plan_zero_shot(samples: Samples, settings: BenchSettings) -> TaskPlan | TaskRefusal:

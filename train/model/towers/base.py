@@ -36,11 +36,7 @@ class Chunks:
         return Chunks(change(self.values), change(self.mask), places)
 
     def encode(self, encoder: Callable[[Tensor], Tensor], dim: int) -> Tokens:
-        """One token a chunk; only chunks that are part of the sound are encoded.
-
-        Args:
-            encoder: From features of single chunks to one vector each.
-        """
+        """One token a chunk; only chunks that are part of the sound are encoded."""
         places = self.places
         if places is None:
             places = self.mask.flatten().nonzero()[:, 0]
@@ -141,7 +137,6 @@ class ChunkTower(AudioTower):
 
     Args:
         frontend: From chunks of samples to features; holds no learned weights.
-        chunk: Length of a chunk in samples.
     """
 
     def __init__(self, frontend: nn.Module, encoder: nn.Module, chunk: int, dim: int) -> None:

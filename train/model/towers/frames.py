@@ -248,11 +248,7 @@ class AudioSpectrogramTransformer(FrameModel):
 
 
 class WhisperEncoder(FrameModel):
-    """The encoder of Whisper (Radford et al. 2022): log-mel of a fixed length of sound.
-
-    Args:
-        model: A WhisperModel, of which the decoder is left out.
-    """
+    """The encoder of Whisper (Radford et al. 2022): log-mel of a fixed length of sound."""
 
     def __init__(self, model: Any, extractor: Any) -> None:
         encoder = model.get_encoder()
@@ -294,11 +290,7 @@ class WhisperEncoder(FrameModel):
 
 
 class Wav2Vec2Bert(FrameModel):
-    """wav2vec2-BERT (Barrault et al. 2023): pairs of Kaldi frames of sounds of any length.
-
-    Args:
-        model: A Wav2Vec2BertModel without adapter.
-    """
+    """wav2vec2-BERT (Barrault et al. 2023): pairs of Kaldi frames of sounds of any length."""
 
     def __init__(self, model: Any, extractor: Any) -> None:
         # Its masking draws from NumPy's generator, which a resumed run does not restore.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from synth.base.errors import SpecError
@@ -75,7 +75,10 @@ class SpectrogramTower(AudioTower):
         heard = self._hear(chunks.values.masked_fill(quiet, FLOOR_DB).flatten(1, 2))
         if self.tokens is TokenKind.POOLED:
             return Tokens(heard.pooler_output[:, None], chunks.mask[:, :1])
-        return Tokens(self._average_over_time(heard.last_hidden_state, chunks.mask), chunks.mask)
+        across = heard.last_hidden_state.mean(dim=2).mT
+        count, span = chunks.mask.shape[1], self.log_mel.settings.samples
+        weights = averaging_weights(across.shape[1], span, self.chunk, count, across)
+        return Tokens(weights @ across, chunks.mask)
 
     def _hear(self, frames: Float[Tensor, "sounds rows mels"]) -> Any:
         whole = self.log_mel.pad(frames)[:, None]
@@ -97,13 +100,6 @@ class SpectrogramTower(AudioTower):
         longer = torch.tensor([[len(each) > count] for each in frames], device=views.device)
         heard = self.model(input_features=views, is_longer=longer)
         return Tokens(heard.pooler_output[:, None], torch.ones_like(longer))
-
-    def _average_over_time(
-        self, feature_map: Float[Tensor, "batch dim bands positions"], mask: Bool[Tensor, "batch t"]
-    ) -> Float[Tensor, "batch t dim"]:
-        across = feature_map.mean(dim=2).transpose(1, 2)
-        span = self.log_mel.settings.samples
-        return averaging_weights(across.shape[1], span, self.chunk, mask.shape[1], across) @ across
 
     def unused_parameters(self) -> list[nn.Parameter]:
         """What a fused CLAP has for longer audio."""

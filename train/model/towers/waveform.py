@@ -66,11 +66,7 @@ class WaveformModel(nn.Module):
 
 
 class WaveformTower(ChunkTower):
-    """Chunks of waveform, each heard alone.
-
-    Args:
-        chunk: Length of a chunk in samples.
-    """
+    """Chunks of waveform, each heard alone."""
 
     encoder: WaveformModel
 
