@@ -44,7 +44,9 @@ class ExportFormat(Protocol):
     needs: ClassVar[str] = ""
     """What reading it takes besides, and how to get that."""
     derived: ClassVar[tuple[str, ...]] = ()
-    """Names of the pieces that hold what is derived from samples; some corpora give nothing."""
+    """Names of the pieces that hold what is derived from samples; a corpus must give a row."""
+    expected: ClassVar[str] = "groups whose samples are told apart, as of recipe triplets or scenes"
+    """What gives such rows."""
     root: str = ""
     """Folder with which paths begin, "" where they are relative."""
 

@@ -138,6 +138,8 @@ class EditFormat(ExportFormat):
         how: The README, with UNLIKE for how many pairs are no edits.
     """
 
+    derived = ("ids",)
+    expected = "two samples of a group that differ by one edit"
     how: ClassVar[str]
 
     def check(self, shards: Sequence[Shard]) -> None:
@@ -157,6 +159,8 @@ class EditFormat(ExportFormat):
         rows = {row["id"]: row for row in shard.rows()}
         edits = find_edits(shard.subjects([*rows.values()]), rows, RANDOMNESS)
         self.write(shard, edit_groups(shard, edits.made), out)
+        with out.piece("ids") as lines:
+            lines.writelines(json_line(edit.id) for edit in edits.made)
         with out.piece("unlike") as facts:
             facts.write(json_line(edits.left_out[EDIT]))
 
@@ -311,22 +315,19 @@ class EditsHuggingFace(EditFormat):
     def write(self, shard: Shard, groups: Iterator[EditGroup], out: Writer) -> None:
         """The edits of a shard, a row group each group."""
         schema = with_features(_COLUMNS, shard.corpus.sample_rate)
-        samples = 0
         with (
             out.open(name_file(shard)) as file,
             pq.ParquetWriter(file, schema, write_statistics=["id"], use_dictionary=False) as writer,
         ):
             for group in groups:
                 rows = [_embed(row, group.sides) for row in group.rows]
-                samples += len(rows)
                 writer.write_table(pa.Table.from_pylist(rows, schema=schema))
-        with out.piece("rows") as facts:
-            facts.write(json_line(samples))
 
     def front_matter(self, whole: Whole) -> str:
         """The card's facts."""
         tags = ("audio-editing", "source-separation")
-        return card_facts(whole, whole.count("rows"), "audio-to-audio", tags)
+        rows = sum(1 for split in whole.splits for _ in whole.values(split, "ids"))
+        return card_facts(whole, rows, "audio-to-audio", tags)
 
 
 def _embed(row: dict[str, Any], sides: Mapping[str, PairSide]) -> dict[str, Any]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Mapping
 from typing import ClassVar
 
 from synth.derived.asking import ask
-from synth.derived.differences import DIFFERENCE, find_differences
-from synth.export.base import RANDOMNESS, ExportFormat, Whole, json_line
-from synth.export.folder import Writer
+from synth.derived.differences import find_differences
+from synth.export.base import RANDOMNESS
 from synth.export.items import Shard
+from synth.export.lines import Counts, LinesFormat, Rows
 from synth.scene.claim import claim_to_text
 
 _QUESTIONS_HOW = """\
@@ -30,41 +30,26 @@ In each kind `yes` and `no` are equally frequent. Each text is answered with `ye
 can be proven, or if no other sample answers it differently. (Of the kinds behind `count` only
 samples whose captions tell of them are counted.)
 
-| kind | samples without |
-|---|---:|
-UNASKED
+TABLE
 """
 
 
-class Questions(ExportFormat):
-    """JSON lines and the stored audio files."""
+class Questions(LinesFormat):
+    """Questions, those of a shard made together."""
 
     name: ClassVar[str] = "questions"
     version: ClassVar[int] = 3
     derived = ("questions",)
+    how = _QUESTIONS_HOW
 
-    def part(self, shard: Shard, out: Writer) -> None:
-        """Audio files and this shard's questions, which are made together."""
-        paths = shard.store_audio(out)
+    def _derive(self, shard: Shard, paths: Mapping[str, str], counts: Counts) -> Rows:
         subjects = shard.subjects()
         groups = {subject.id: subject.group for subject in subjects}
         asked = ask(subjects, RANDOMNESS)
-        with out.piece("questions") as lines:
-            for question in asked.made:
-                place = {"group": groups[question.sample], "audio": paths[question.sample]}
-                lines.write(json_line(question.to_json() | place))
-        with out.piece("unasked") as facts:
-            facts.write(json_line(dict(asked.left_out)))
-
-    def finish(self, whole: Whole, out: Writer) -> None:
-        """One file a split."""
-        whole.join(out, "{split}.jsonl", "questions")
-        unasked: Counter[str] = Counter()
-        for split in whole.splits:
-            for counts in whole.values(split, "unasked"):
-                unasked.update(counts)
-        table = "\n".join(f"| {kind} | {count:,} |" for kind, count in unasked.items())
-        whole.readme(out, _QUESTIONS_HOW.replace("UNASKED", table))
+        counts["samples without"].update(asked.left_out)
+        for question in asked.made:
+            place = {"group": groups[question.sample], "audio": paths[question.sample]}
+            yield "questions", question.to_json() | place
 
 
 # Difference captions: pairs of samples of a group, and what tells them apart, as JSON lines.
@@ -86,40 +71,31 @@ Of UNTOLD pairs nothing could be said that is proven of one and refuted of the o
 """
 
 
-class DifferencesFormat(ExportFormat):
-    """JSON lines and the stored audio files."""
+class DifferencesFormat(LinesFormat):
+    """Differences of samples of a group."""
 
     name: ClassVar[str] = "differences"
     version: ClassVar[int] = 1
     derived = ("differences",)
+    how = _DIFFERENCES_HOW
 
-    def part(self, shard: Shard, out: Writer) -> None:
-        """Audio files and the differences within this shard's groups."""
-        paths = shard.store_audio(out)
+    def _derive(self, shard: Shard, paths: Mapping[str, str], counts: Counts) -> Rows:
         subjects = shard.subjects()
         groups = {subject.id: subject.group for subject in subjects}
         differences = find_differences(subjects, RANDOMNESS)
-        with out.piece("differences") as lines:
-            for difference in differences.made:
-                first, second = difference.samples
-                row = {
-                    "id": f"{first}-{second}",
-                    "first": first,
-                    "second": second,
-                    "caption": difference.answer,
-                    "reverse_caption": difference.wrong,
-                    "kind": difference.detail,
-                    "claims": [claim_to_text(claim) for claim in difference.claims],
-                    "group": groups[first],
-                    "first_audio": paths[first],
-                    "second_audio": paths[second],
-                }
-                lines.write(json_line(row))
-        with out.piece("untold") as facts:
-            facts.write(json_line(differences.left_out[DIFFERENCE]))
-
-    def finish(self, whole: Whole, out: Writer) -> None:
-        """One file a split."""
-        whole.join(out, "{split}.jsonl", "differences")
-        untold = whole.count("untold")
-        whole.readme(out, _DIFFERENCES_HOW.replace("UNTOLD", f"{untold:,}"))
+        counts["untold"].update(differences.left_out)
+        for difference in differences.made:
+            first, second = difference.samples
+            row = {
+                "id": f"{first}-{second}",
+                "first": first,
+                "second": second,
+                "caption": difference.answer,
+                "reverse_caption": difference.wrong,
+                "kind": difference.detail,
+                "claims": [claim_to_text(claim) for claim in difference.claims],
+                "group": groups[first],
+                "first_audio": paths[first],
+                "second_audio": paths[second],
+            }
+            yield "differences", row

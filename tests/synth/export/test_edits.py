@@ -19,7 +19,8 @@ from pipelines.export import export_corpus
 from synth.audio.dsp import Pcm
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import Corpus
-from synth.derived.edits import find_edits
+from synth.derived.edits import EDIT, find_edits
+from synth.derived.questions import Derived
 from synth.export.base import RANDOMNESS
 from synth.export.edits import edit_groups
 from synth.export.items import ExportItem, Shard, list_shards
@@ -156,6 +157,15 @@ def test_a_scene_longer_than_its_audio_is_refused_and_not_rendered(edited: Corpu
     edits = find_edits(shard.subjects(), rows, RANDOMNESS).made
     with pytest.raises(CorpusError, match="lasts longer than its audio"):
         list(edit_groups(stretched, edits))
+
+
+@cases("name", ["edits", "edits-webdataset", "edits-hf"])
+def test_an_export_without_edits_is_refused(
+    edited: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr("synth.export.edits.find_edits", lambda *_: Derived((), {EDIT: 6}))
+    with pytest.raises(CorpusError, match="of recipe edits, gives no rows of edits"):
+        export_corpus(edited, name, tmp_path / "out")
 
 
 @cases("name", ["edits", "edits-webdataset", "edits-hf"])
