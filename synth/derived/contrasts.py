@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import combinations, groupby, permutations, product
@@ -33,7 +33,7 @@ from synth.derived.questions import (
     TrueSentence,
     group_members,
 )
-from synth.derived.wording import wordings
+from synth.derived.wording import list_frames, wordings
 from synth.scene.claim import Not, Quantity
 from synth.scene.scene import Concat, Event, Overlay, labels
 
@@ -59,49 +59,8 @@ def say(answer: str) -> str:
 FIRST: Final = "the first"
 SECOND: Final = "the second"
 
-DESCRIBING: Final = (
-    "What do you hear?",
-    "Describe this recording in one sentence.",
-    "Write a caption for this recording.",
-    "What happens in this recording?",
-    "Say in a sentence what can be heard.",
-)
-TIMING: Final[Mapping[Resolution, tuple[str, ...]]] = {
-    Resolution.STRETCH: (
-        "List every stretch in which a sound is heard, with its times in seconds.",
-        "Say what you hear and when, in seconds; leave out the pauses within a sound.",
-        "Write down each time that a sound sets in and stops, in seconds.",
-    ),
-    Resolution.SOUND: (
-        "Say of each sound from when to when you hear it, in seconds.",
-        "List the sounds with their first and last moment in seconds.",
-        "When does each sound begin, and when is it over? Answer in seconds.",
-    ),
-    Resolution.SCENE: (
-        "Divide the recording where the sounds change, and say what is heard in each part.",
-        "Go through the recording in order of time: what is heard together, and from when to when?",
-        "Describe the recording part by part, with times in seconds, silence included.",
-    ),
-}
-COMPARING: Final = (
-    "What is the difference between the two recordings?",
-    "How does the second recording differ from the first?",
-    "Compare the two recordings: what is different?",
-    "What tells these two recordings apart?",
-)
-_WHICH: Final = (
-    "Which of the two recordings fits this caption: “{text}”?",
-    "Is this true of the first recording or of the second? “{text}”",
-    "One of the two recordings is described by “{text}”. Which one?",
-)
 _NAMED: Final = (Quantity.TREND, *COMPARED)
 """Kinds of which each text names both answers."""
-
-
-def ask_which(text: str) -> list[str]:
-    """Every way to ask which of two recordings a caption fits."""
-    quoted = capitalise(text.rstrip("."))
-    return [frame.format(text=quoted) for frame in _WHICH]
 
 
 def put_question(kind: AskedKind, text: str, options: Sequence[str]) -> list[str]:
@@ -166,7 +125,7 @@ def find_contrasts(
     left_out.update(question.kind.value for question in unpaired)
     differences = find_differences(subjects, randomness)
     contrasts_made += [
-        replace(difference, prompt=pick(COMPARING, rng)).contrast()
+        replace(difference, prompt=pick(list_frames("prompt")[DIFFERENCE], rng)).contrast()
         for difference in differences.made
     ]
     left_out.update(differences.left_out)
@@ -197,7 +156,7 @@ def _measure_likeness(one: TrueSentence, other: TrueSentence) -> float:
 def _describe(
     one: Subject, other: Subject, said: tuple[TrueSentence, TrueSentence], rng: np.random.Generator
 ) -> Contrast:
-    prompt = pick(DESCRIBING, rng)
+    prompt = pick(list_frames("prompt")[DESCRIBE], rng)
     (a, mine), (b, theirs) = said
     return Exchange(DESCRIBE, prompt, (one.id,), a, (mine,), b, (theirs,), (other.id,)).contrast()
 
@@ -207,7 +166,8 @@ def _ask_which(
 ) -> Contrast:
     """Which of two recordings a caption of the first fits, and in the opposite order."""
     text, claim = said[0]
-    prompt = pick(ask_which(text), rng)
+    quoted = capitalise(text.rstrip("."))
+    prompt = pick(list_frames("prompt")[WHICH], rng).format(text=quoted)
     order = one.id, other.id
     of_first, of_second = (claim, Not(claim)), (Not(claim), claim)
     exchange = Exchange(WHICH, prompt, order, FIRST, of_first, SECOND, of_second, order[::-1])
@@ -391,14 +351,16 @@ def dense_texts(captions: Iterable[DenseCaption], rate: int) -> dict[Resolution,
 
 def _describe_sounds(subject: Subject, rng: np.random.Generator) -> Exchange:
     text, claim = pick(subject.told, rng)
-    return Exchange(DESCRIBE, pick(DESCRIBING, rng), (subject.id,), text, (claim,))
+    return Exchange(
+        DESCRIBE, pick(list_frames("prompt")[DESCRIBE], rng), (subject.id,), text, (claim,)
+    )
 
 
 def _tell_times(subject: Subject, number: int, rng: np.random.Generator) -> Iterator[Exchange]:
     texts = dense_texts(subject.dense, subject.rate)
     if texts:
         resolution = [*texts][number % len(texts)]
-        prompt = pick(TIMING[resolution], rng)
+        prompt = pick(list_frames("prompt")[f"{TIMESTAMPS} {resolution}"], rng)
         yield Exchange(TIMESTAMPS, prompt, (subject.id,), texts[resolution], ())
 
 

@@ -9,7 +9,9 @@ import shutil
 import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from itertools import islice
+from types import MappingProxyType
 from typing import Any, ClassVar, Final, Protocol, runtime_checkable
 
 import pyarrow as pa
@@ -25,6 +27,8 @@ from synth.storage import fetch
 
 README: Final = "README.md"
 """Says how an export is read."""
+
+_NONE: Final[Mapping[str, str]] = MappingProxyType({})
 
 RANDOMNESS: Final = Randomness(0)
 """Draws what is derived from samples: wording, distractors and the order of options."""
@@ -127,14 +131,20 @@ class Whole:
                     with open_regular(self.folder.piece(shard.name, piece)) as part:
                         shutil.copyfileobj(part, file)
 
-    def readme(self, out: Writer, how: str, front_matter: str = "") -> None:
+    def readme(
+        self, out: Writer, name: str, words: Mapping[str, str] = _NONE, front_matter: str = ""
+    ) -> None:
         """Write README.md: what this is, how it is read, the clips' licences; and their credits.
 
         Args:
-            how: Markdown that says what lies where, and how it is read.
+            name: Of the file below `readmes/` that says what lies where, and how it is read.
+            words: What takes the place of words in capitals there.
             front_matter: YAML for Hugging Face, without its fences.
         """
         facts = self.corpus.facts
+        how = read_how(name)
+        for word, text in words.items():
+            how = how.replace(word, text)
         counts = "\n".join(
             f"| {split} | {sum(shard.samples for shard in self.of_split(split)):,} |"
             for split in self.splits
@@ -152,7 +162,7 @@ made by Segue with recipe `{facts["recipe"]}` over source `{facts["source"]}`.
 |---|---:|
 {counts}
 
-{how.strip()}
+{how}
 
 `{KEPT}/` lets an interrupted export go on, and is not needed to read it.
 
@@ -169,6 +179,11 @@ bookkeeping, not legal advice.
         ledger = fetch(own_file(self.corpus.folder, ATTRIBUTION_FILE))
         if ledger.is_file():
             out.write(ATTRIBUTION_FILE, read_regular(ledger))
+
+
+def read_how(name: str) -> str:
+    """What the README of a format says of its files."""
+    return files("synth.export").joinpath("readmes", f"{name}.md").read_text("utf-8").strip()
 
 
 def _effective(facts: Mapping[str, Any]) -> str:

@@ -73,33 +73,6 @@ _TURNS: Final = {
         "assistant_tag": "assistant",
     },
 }
-_CHAT_HOW: Final = """\
-`SPLIT.jsonl` has a line per conversation; those of a sample follow each other:
-
-- `messages`: turns of user and assistant. `<audio>` in the first stands for a recording, two of
-  them for two.
-- `audios`: the recordings; paths start at this folder.
-- `id`, `kind`, `group`, `samples`; `proofs`: for each answer the prompt, what it claims of the
-  samples, as JSON text in the form of the corpus's manifest, and a wrong answer with its claims.
-
-`kind` is `describe` (a caption), `timestamps` (dense captions), a kind of question, `difference` or
-`which` (of two recordings), or `conversation`: up to four questions about one recording. Each but
-the first is asked, after the very same words, of another recording that answers it differently.
-
-Each prompt but those of `describe` and `timestamps` is asked of two recordings (or of two in either
-order) that answer it differently, as often with one answer as with the other. So text alone answers
-none. What finds no such recording is left out; of `which` and `difference` pairs of samples are
-counted, of other kinds questions:
-
-TABLE
-
-    swift sft --dataset train.jsonl ...                       # here, or with ROOT_IMAGE_DIR=FOLDER
-    llamafactory-cli train ... --stage sft --dataset_dir FOLDER --dataset CORPUS_train
-    SFTTrainer(..., train_dataset=load_dataset("json", data_files="FOLDER/train.jsonl")["train"])
-    segue audit MANIFEST --export FOLDER                      # prove every line again
-
-TRL knows no audio (1.16): a collator of your own puts the recordings in place of `<audio>`.
-"""
 
 
 class Chat(LinesFormat):
@@ -108,7 +81,6 @@ class Chat(LinesFormat):
     name: ClassVar[str] = "chat"
     version: ClassVar[int] = 2
     derived = ("conversations",)
-    how = _CHAT_HOW
 
     def _derive(self, shard: Shard, paths: Mapping[str, str], counts: Counts) -> Rows:
         subjects = shard.subjects()
@@ -146,36 +118,6 @@ _RANKING: Final = {
         "audios": "audios",
     },
 }
-_PREFERENCE_HOW: Final = """\
-`SPLIT.jsonl` has a line per preference. The recordings prove the chosen answer and refute the
-rejected one, however the words are read:
-
-- `messages`, `audios`, `rejected_response`: for ms-swift. `<audio>` in a prompt stands for a
-  recording; paths start at this folder.
-- `query`, `response`, `rejected_response`, `audios`: for LLaMA-Factory, by `dataset_info.json`.
-- `prompt`, `chosen`, `rejected`: messages for TRL, which knows no audio (1.16): a collator of
-  your own puts the recordings of `audios` in place of `<audio>`.
-- `id`, `kind`, `group`, `samples`; `proof`: the prompt, both answers, and what each claims of the
-  samples, as JSON text in the form of the corpus's manifest. `others` are the samples of the
-  mirror, of which the wrong answer is right.
-
-`SPLIT_audios.jsonl` is for ms-swift alone: the answer stays, `rejected_audios` is a recording of
-the same minimal-pair group of which it is refuted. Train on one file at a time: of two, ms-swift
-(4.6) fills in the keys that one lacks, and stops at them.
-
-Every line is followed by its mirror: the same prompt about other recordings (or two in the opposite
-order), with chosen and rejected exchanged. So text alone tells them apart in half of all cases.
-What finds no mirror is left out. The table counts the lines of `SPLIT.jsonl` (text) and of
-`SPLIT_audios.jsonl` (audio); of `describe`, `which` and `difference` pairs of samples are left out,
-of other kinds questions:
-
-TABLE
-
-    swift rlhf --rlhf_type dpo --dataset train.jsonl ...      # here, or with ROOT_IMAGE_DIR=FOLDER
-    llamafactory-cli train ... --stage dpo --dataset_dir FOLDER --dataset CORPUS_train
-    DPOTrainer(..., train_dataset=load_dataset("json", data_files="FOLDER/train.jsonl")["train"])
-    segue audit MANIFEST --export FOLDER                      # prove every line again
-"""
 
 
 class Preference(LinesFormat):
@@ -185,7 +127,6 @@ class Preference(LinesFormat):
     version: ClassVar[int] = 2
     derived = ("text", "audio")
     files = ("{split}.jsonl", "{split}_audios.jsonl")
-    how = _PREFERENCE_HOW
 
     def _derive(self, shard: Shard, paths: Mapping[str, str], counts: Counts) -> Rows:
         subjects = {subject.id: subject for subject in shard.subjects()}
@@ -244,44 +185,12 @@ def _is_refuted_by_audio(exchange: Exchange, subjects: Mapping[str, Subject]) ->
 # Rewards: prompts whose answers a program scores.
 
 
-_GRPO_HOW: Final = """\
-`SPLIT.jsonl` has a line per prompt; `reward.py` scores what a model answers, and says at its head
-how a completion must end:
-
-- `messages`, `audios`: for ms-swift. `<audio>` in a prompt stands for the recording; paths start at
-  this folder.
-- `prompt`: the same messages for TRL, which knows no audio (1.16).
-- `kind`: `answer` (one of two that are offered), `order`, `count`, `interval` (when a sound is
-  heard), or `absent` (the same of a sound that only one of two recordings has).
-- `solution`: the right answer, which scores 1; `rival`: a wrong one, which scores 0.
-- `evidence`: of each sound that the answers are about, when it is heard, in seconds: not from its
-  first sample to its last, but where it is loud enough. A sound without `spans` is not heard.
-- `id`, `group`, `samples`; `proof`: the question's kind, the prompt, both answers, and what each
-  claims of the sample, as JSON text in the form of the corpus's manifest. Of `interval` both claim
-  that the sound is heard; `evidence` says when. `others` is the sample of the mirror.
-
-Every line is followed by its mirror: the same prompt about another recording, with solution and
-rival exchanged. Whatever a model answers by text alone, both rewards together are at most 1.
-What finds no mirror is left out; of `order` and `interval` pairs of samples are counted, of other
-kinds questions:
-
-TABLE
-
-    swift rlhf --rlhf_type grpo --dataset train.jsonl --external_plugins reward.py \\
-        --reward_funcs segue ...                              # here, or with ROOT_IMAGE_DIR=FOLDER
-    GRPOTrainer(..., reward_funcs=reward,                     # from reward import reward
-        train_dataset=load_dataset("json", data_files="FOLDER/train.jsonl")["train"])
-    segue audit MANIFEST --export FOLDER                      # prove every line again
-"""
-
-
 class Grpo(LinesFormat):
     """Scored prompts, each followed by its mirror, and the reward that scores completions."""
 
     name: ClassVar[str] = "grpo"
     version: ClassVar[int] = 1
     derived = ("prompts",)
-    how = _GRPO_HOW
 
     def _derive(self, shard: Shard, paths: Mapping[str, str], counts: Counts) -> Rows:
         subjects = shard.subjects()

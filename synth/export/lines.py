@@ -24,14 +24,13 @@ Rows: TypeAlias = Iterator[tuple[str, dict[str, Any]]]
 class LinesFormat(ExportFormat):
     """Rows of each piece of `derived`, a file a split.
 
+    The README has TABLE, and each column's name in capitals for its sum.
+
     Attributes:
         files: Their names, with `{split}` in them.
-        how: The README, with TABLE and CORPUS to be filled in, and each column's name in capitals
-            for its sum.
     """
 
     files: ClassVar[tuple[str, ...]] = ("{split}.jsonl",)
-    how: ClassVar[str]
 
     def _derive(self, shard: Shard, paths: Mapping[str, str], counts: Counts) -> Rows:
         """The rows of a shard.
@@ -63,10 +62,9 @@ class LinesFormat(ExportFormat):
                 for column, kinds in counts.items():
                     totals[column].update(kinds)
         sums = {column: kinds.total() for column, kinds in totals.items()}
-        how = self.how.replace("TABLE", _draw_table(totals)).replace("CORPUS", whole.corpus.name)
-        for column, total in sums.items():
-            how = how.replace(column.upper(), f"{total:,}")
-        whole.readme(out, how)
+        words = {column.upper(): f"{total:,}" for column, total in sums.items()}
+        words |= {"TABLE": _draw_table(totals), "CORPUS": whole.corpus.name}
+        whole.readme(out, self.name, words)
         return sums
 
 

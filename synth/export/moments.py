@@ -19,24 +19,6 @@ from synth.truth.windows import find_windows
 ABSENT: Final = "_absent"
 """Behind the name of a split: the queries for sounds that are not heard."""
 
-_HOW: Final = """\
-`SPLIT.jsonl` has one line per query, as Lighthouse (https://github.com/line/lighthouse) reads them:
-
-- `qid`, `query`: a sound; `vid`, `duration`: the sample, and how many seconds it lasts.
-- `relevant_windows`: when the sound is heard, in seconds. All listeners agree on these windows, but
-  for a tenth of each at most.
-- `audio`: the file, relative to this folder; `group`: the sample's group, whose samples are asked
-  for the same sounds.
-
-`SPLIT_absent.jsonl` has the same for sounds that are surely not heard; they have no windows, which
-Lighthouse does not take. UNCERTAIN queries are left out: not all listeners agree on their windows.
-
-Lighthouse looks for features in `qidQID.npz` and `VID.npz`. Predictions are JSON lines with `qid`
-and `pred_relevant_windows`: up to ten of [start, end, score], the best one first.
-
-    segue eval predictions.jsonl test.jsonl
-"""
-
 
 class MomentsFormat(LinesFormat):
     """Queries for sounds that are heard, and for those that are not."""
@@ -46,7 +28,6 @@ class MomentsFormat(LinesFormat):
     derived = ("present", "absent")
     expected = "labelled sounds of which it is certain when they are heard"
     files = ("{split}.jsonl", f"{{split}}{ABSENT}.jsonl")
-    how = _HOW
 
     def _derive(self, shard: Shard, paths: Mapping[str, str], counts: Counts) -> Rows:
         queries, uncertain = find_queries(shard)
