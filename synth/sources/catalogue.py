@@ -30,7 +30,7 @@ from synth.audio.treatments import explain_lack
 from synth.base.errors import ClipError
 from synth.base.units import Decibels, Frames, Seconds, resampled_frames, to_decibels
 from synth.corpus.licence import parse_licence
-from synth.sources.reading.base import ClipRef, Recording, Source
+from synth.sources.reading.base import ClipRef, Source
 from synth.truth.ear import Ear
 
 MAX_PEAK: Final = 1e6
@@ -123,9 +123,13 @@ def catalogue(
     # A corpus at a lower rate loses what lies above its band: levels are those of what it plays.
     played = resample(active, rate, bank_rate).copy()
     ramp_cut(played, bank_rate, begins=True, ends=True)
-    known = _find_known(recording, active, acceptance)
-    if lack := _explain_lack(recording, known, played, bank_rate):
-        raise ClipError(f"{recording.treatment} can hardly be heard: {lack}")
+    known = active  # the sound by which it is known again
+    if recording.treatment is not None and recording.untreated is not None:
+        untreated_span, untreated = _find_active(recording.untreated, rate, acceptance)
+        known = untreated if untreated_span else active
+        before = resample(known, rate, bank_rate)
+        if lack := explain_lack(recording.treatment, before, played, bank_rate):
+            raise ClipError(f"{recording.treatment} can hardly be heard: {lack}")
     row = library_columns(source.name, ref) | {
         "sample_rate": rate,
         "channels": recording.channels,
@@ -143,14 +147,6 @@ def catalogue(
     return CataloguedClip(row, played)
 
 
-def _explain_lack(recording: Recording, known: Audio, played: Audio, bank_rate: int) -> str:
-    """Why a treated clip is not clearly another than the untreated one, as the bank plays both."""
-    if recording.treatment is None or recording.untreated is None:
-        return ""
-    before = resample(known, recording.rate, bank_rate)
-    return explain_lack(recording.treatment, before, played, bank_rate)
-
-
 def _find_active(
     audio: Audio, rate: int, acceptance: Acceptance
 ) -> tuple[ActiveSpan | None, Audio]:
@@ -158,14 +154,6 @@ def _find_active(
     clean = remove_rumble(audio, rate)
     span = active_span(clean, rate, acceptance.active_range_db)
     return span, clean[span.onset : span.offset] if span else clean[:0]
-
-
-def _find_known(recording: Recording, active: Audio, acceptance: Acceptance) -> Audio:
-    """The sound by which a clip is known again."""
-    if recording.untreated is None:
-        return active
-    span, untreated = _find_active(recording.untreated, recording.rate, acceptance)
-    return untreated if span else active
 
 
 def find_segments(row: Mapping[str, Any], ear: Ear) -> list[dict[str, int]]:

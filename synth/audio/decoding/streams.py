@@ -184,9 +184,6 @@ def _find_stated_end(data: bytes, form: FileFormat | None) -> int:
         case FileFormat.AU:
             offset, size = struct.unpack_from(">II", data, 4)
             return end if size == _UNKNOWN else offset + size
-        case FileFormat.W64:
-            size = struct.unpack_from("<Q", data, 16)[0]
-            return end if _is_streamed(size) else size
         case FileFormat.CAF:
             return _find_caf_end(data)
         case FileFormat.MP4:
@@ -203,11 +200,6 @@ def _find_stated_end(data: bytes, form: FileFormat | None) -> int:
             return end if flags & 1 else int(size)
         case FileFormat.AAC:
             return _find_adts_end(data)
-        case FileFormat.WAVPACK:
-            return _find_wavpack_end(data)
-        case FileFormat.AMR | FileFormat.APE:
-            again = data.find(data[:6], 6)
-            return end if again < 0 else again
     return end
 
 
@@ -255,16 +247,6 @@ def _find_adts_end(data: bytes) -> int:
     at = 0
     while at + 7 <= len(data) and data[at] == 0xFF and data[at + 1] & 0xF6 == 0xF0:
         at += max(7, (data[at + 3] & 3) << 11 | data[at + 4] << 3 | data[at + 5] >> 5)
-    return at
-
-
-def _find_wavpack_end(data: bytes) -> int:
-    at, last = 0, 0
-    while data.startswith(b"wvpk", at):
-        size, index = struct.unpack_from("<I8xI", data, at + 4)
-        if last and not index:
-            break
-        at, last = at + size + 8, index
     return at
 
 

@@ -14,11 +14,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from synth.base import doors
 from synth.base.errors import SourceError
 from synth.labels.lexicon import Tag
 from synth.sources.reading.files import read_json, require_file
-from synth.sources.reading.tables import Columns, TableRow, read_list, read_rows
+from synth.sources.reading.tables import Columns, TableRow, read_cells, read_list, read_rows
 from synth.text.tags.tags import TagCategory, TagVocabulary, find_category, spell
 
 # Tables of MTG-Jamendo: a row a track, with as many columns as it has tags.
@@ -53,36 +52,21 @@ def read_jamendo(
     path: Path, merged: Mapping[tuple[str, str], str] = _NONE
 ) -> Iterator[JamendoTrack]:
     """The rows of a table, one at a time; `merged` are other spellings of tags (`tag_map.json`)."""
+    require_file(path, "the table", "check the path")
     track = None
-    try:
-        doors.require_regular(path, refuse=SourceError)
-        with path.open(encoding="utf-8-sig", newline="\n") as lines:
-            for track in _read_tracks(path, lines, merged):
-                yield track
-    except OSError as error:
-        raise SourceError(
-            f"{path}: cannot be read: {error.strerror or error}", fix="check the path"
-        ) from error
-    except UnicodeDecodeError as error:
-        raise SourceError(f"{path}: is not text in UTF-8", fix="save it as UTF-8") from error
-    if track is None:
-        raise SourceError(f"{path}: has no rows", fix="use the file as published")
-
-
-def _read_tracks(
-    path: Path, lines: Iterable[str], merged: Mapping[tuple[str, str], str]
-) -> Iterator[JamendoTrack]:
-    for number, line in enumerate(lines, start=1):
-        cells = line.rstrip("\r\n").split("\t")
-        if not line.strip() or (number == 1 and cells[0] == HEADER[0]):
+    for line, cells in read_cells(path, "check the path", delimiter="\t", quoted=False):
+        if line == 1 and cells[0] == HEADER[0]:
             continue
-        where = f"{path}: line {number}"
+        where = f"{path}: line {line}"
         if len(cells) < len(HEADER):
             raise SourceError(
                 f"{where}: {len(cells)} columns", fix="expected six or more, separated by tabs"
             )
         tags = (_tag(where, cell, merged) for cell in cells[5:] if cell.strip())
-        yield JamendoTrack(cells[0], cells[3], cells[4], tuple(dict.fromkeys(tags)), number)
+        track = JamendoTrack(cells[0], cells[3], cells[4], tuple(dict.fromkeys(tags)), line)
+        yield track
+    if track is None:
+        raise SourceError(f"{path}: has no rows", fix="use the file as published")
 
 
 def _tag(where: str, cell: str, merged: Mapping[tuple[str, str], str]) -> Tag:

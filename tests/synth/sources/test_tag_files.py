@@ -126,8 +126,8 @@ def test_files_that_cannot_be_read(file: Write) -> None:
         (read_items, "b.csv", b"\xff\xfe\x00", "line 1: 'utf-8'"),
         (read_items, "a.tsv", f"{HEADER}track_7\tartist_1\n", "line 2: 2 columns"),
         (read_items, "a.tsv", f"{HEADER}a\tb\tc\td\te\trock\n", "line 2: 'rock' is not a tag"),
-        (read_tracks, "none.tsv", None, "cannot be read"),
-        (read_tracks, "b.tsv", b"\xff\xfe\x00", "not text in UTF-8"),
+        (read_tracks, "none.tsv", None, "not found"),
+        (read_tracks, "b.tsv", b"\xff\xfe\x00", "line 1: 'utf-8'"),
         # A second header is no row.
         (read_tracks, "joined.tsv", f"{HEADER}\n{HEADER}\n", "is not a tag"),
     )
