@@ -97,7 +97,9 @@ def _find_difference(
 ) -> Exchange | None:
     by_kind: dict[DifferenceKind, list[Claims]] = {}
     for kind, claims in _contrasts(first, second):
-        if _tells_apart(first, second, claims):
+        mine, theirs = claims
+        are_proven = first.proves(mine) and second.proves(theirs)
+        if are_proven and second.refutes(mine) and first.refutes(theirs):
             by_kind.setdefault(kind, []).append(claims)
     if not by_kind:
         return None
@@ -119,13 +121,6 @@ def _find_difference(
         order[::-1],
         kind,
     )
-
-
-def _tells_apart(first: Subject, second: Subject, claims: Claims) -> bool:
-    """Whether each claim is proven of its own sample and refuted of the other."""
-    mine, theirs = claims
-    own = first.proves(mine) and second.proves(theirs)
-    return own and second.refutes(mine) and first.refutes(theirs)
 
 
 def _contrasts(first: Subject, second: Subject) -> Iterator[tuple[DifferenceKind, Claims]]:

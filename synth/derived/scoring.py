@@ -124,7 +124,7 @@ def find_times(subject: Subject, label: str) -> Times:
 def _unite_places(
     subject: Subject, label: str, choose: Callable[[Activity], Stretches]
 ) -> Stretches:
-    places = (place for place in subject.heard.placements if place.label == label)
+    places = subject.heard.of_label(label)
     return unite(stretch for place in places for stretch in choose(place.heard))
 
 

@@ -41,34 +41,24 @@ CONSTANT: Final = 2 * 10 ** (SILENCE_DB / 20)
 
 
 @dataclass(frozen=True, slots=True)
-class Acceptance:
+class Acceptance(Limits):
     """Which recordings can be used, and what of them counts as sounding.
 
     Args:
         min_active_s: Shortest active span.
-        max_s: Longest file.
         active_range_db: A 50 ms block belongs to the active span if it is at most this far below
             the loudest one.
-        max_channels: Most channels that are mixed down to one.
-        min_rate: Lowest sampling rate in Hz.
-        max_rate: Highest sampling rate in Hz.
-        mislabelled: Whether a file's name must tell its format.
         decode_timeout_s: Most processor time that reading and measuring one clip may take.
     """
 
-    min_active_s: Seconds = 0.1
     max_s: Seconds = 600.0
-    active_range_db: Decibels = 50.0
     max_channels: int = 2
     min_rate: int = 4_000
     max_rate: int = 96_000
     mislabelled: Mislabelled = Mislabelled.REFUSE
+    min_active_s: Seconds = 0.1
+    active_range_db: Decibels = 50.0
     decode_timeout_s: Seconds = 60.0
-
-    @property
-    def limits(self) -> Limits:
-        """What of it a file's header can break."""
-        return Limits(self.max_s, self.max_channels, self.min_rate, self.max_rate, self.mislabelled)
 
     def refusal(self, seconds: Seconds) -> str:
         """Why a clip cannot be used of which only the length is known; "" where it can."""
@@ -98,12 +88,11 @@ def catalogue(
     Levels are those of the active span alone, padding and silence do not count. They are measured
     at the bank's rate, as it may lack what is loud in the file.
     """
-    limits = acceptance.limits
-    with use_limits(limits):
+    with use_limits(acceptance):
         recording = source.load(ref)
     audio, rate = recording.audio, recording.rate
-    limits.check(recording.channels, rate)
-    limits.check_length(len(audio), 1, rate)
+    acceptance.check(recording.channels, rate)
+    acceptance.check_length(len(audio), 1, rate)
     if not len(audio):
         raise ClipError("is silent: it holds no samples")
     if not np.isfinite(audio).all():
