@@ -59,21 +59,16 @@ def _list_file(item: ExportItem, root: str) -> dict[str, Any]:
 
 
 def _describe(item: ExportItem) -> dict[str, Any]:
+    clauses = {sound["label"]: sound["text"] for sound in item.document["heard_40ms"]}
     return {
         "name": item.id,
         "description": item.texts[0],
         "descriptions": item.texts,
         "keywords": item.document["tag"],
-        "timed_prompts": time_prompts(item),
+        "timed_prompts": [
+            {"label": label, "text": clauses[label], "onset_s": onset, "offset_s": offset}
+            for onset, offset, label in strong_labels(item.heard)
+            if label in clauses
+        ],
         **dict.fromkeys(_OF_MUSIC),
     }
-
-
-def time_prompts(item: ExportItem) -> list[dict[str, Any]]:
-    """The stretches in which each sound is heard, by onset, with a clause that says so."""
-    clauses = {sound["label"]: sound["text"] for sound in item.document["heard_40ms"]}
-    return [
-        {"label": label, "text": clauses[label], "onset_s": onset, "offset_s": offset}
-        for onset, offset, label in strong_labels(item.heard)
-        if label in clauses
-    ]

@@ -152,6 +152,12 @@ class Whole:
         rights = "\n".join(
             f"| {name} | {count:,} |" for name, count in facts.get("licences", {}).items()
         )
+        reason, common = facts.get("licence_reason"), facts.get("licence", "unknown")
+        effective = (
+            f"No single licence covers all samples: {reason}."
+            if reason
+            else f"A work of all clips of the corpus can be under {common}."
+        )
         head = f"---\n{front_matter.strip()}\n---\n" if front_matter else ""
         text = f"""{head}# {facts["corpus"]}
 
@@ -168,7 +174,7 @@ made by Segue with recipe `{facts["recipe"]}` over source `{facts["source"]}`.
 
 ## Licences of the clips
 
-{_effective(facts)} `{ATTRIBUTION_FILE}` credits each clip that the corpus's samples use. This is
+{effective} `{ATTRIBUTION_FILE}` credits each clip that the corpus's samples use. This is
 bookkeeping, not legal advice.
 
 | licence | clips |
@@ -184,13 +190,6 @@ bookkeeping, not legal advice.
 def read_how(name: str) -> str:
     """What the README of a format says of its files."""
     return files("synth.export").joinpath("readmes", f"{name}.md").read_text("utf-8").strip()
-
-
-def _effective(facts: Mapping[str, Any]) -> str:
-    """What a work of all clips can be under."""
-    if facts.get("licence_reason"):
-        return f"No single licence covers all samples: {facts['licence_reason']}."
-    return f"A work of all clips of the corpus can be under {facts.get('licence', 'unknown')}."
 
 
 def json_line(value: Any) -> bytes:

@@ -19,7 +19,7 @@ from pipelines.ingest.parts import count_refusals, format_refusals
 from pipelines.store.places import Places
 from pipelines.store.store import Store
 from synth.base.command import CommandResult
-from synth.sources.procedural.foley.source import Foley
+from synth.sources.procedural.sources import Foley
 
 SHORT = "is too short: {} s of sound; a crossfade of 0.5 s needs 1 s"
 SPLITS: dict[SplitName, list[str]] = {"train": ["train", "extra"], "test": ["test"]}

@@ -19,7 +19,7 @@ from pipelines.config.file import read_spec
 from synth.base.errors import ClipError, SourceError, SpecError
 from synth.sources import SOURCES, source_class, source_names
 from synth.sources.own.folder import FolderSource
-from synth.sources.procedural.foley.source import Foley
+from synth.sources.procedural.sources import Foley
 from synth.sources.reading.files import read_recording, suggest_folder
 from tests.kit.libraries import check, sound
 
