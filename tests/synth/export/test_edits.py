@@ -28,6 +28,7 @@ from synth.scene.claim import claim_from_text
 from synth.scene.scene import Concat, from_text, to_text
 from synth.scene.timeline import places
 from tests.kit.cases import cases
+from tests.kit.chats import read_lines
 from tests.kit.export_corpora import Exported, built
 
 SPEC: dict[str, Any] = {
@@ -50,11 +51,7 @@ def edited(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
 @pytest.fixture(scope="module")
 def rows(exported: Exported, edited: Corpus) -> list[dict[str, Any]]:
     folder = exported(edited, "edits")
-    return [
-        json.loads(line)
-        for split in edited.splits
-        for line in (folder / f"{split}.jsonl").read_text(encoding="utf-8").splitlines()
-    ]
+    return [row for split in edited.splits for row in read_lines(folder / f"{split}.jsonl")]
 
 
 def read(path: Path) -> Pcm:
