@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
@@ -96,7 +96,6 @@ def find_contrasts(
     groups without an answer of each kind lend one another.
 
     Args:
-        subjects: Whole groups of one split; a pure function of them and the seed.
         one_way: Ask a whole group in the same words, as conversations with a common beginning do;
             a sample may then be asked the same twice.
 
@@ -187,18 +186,18 @@ def _pair_questions(
     measures, of which each answer stands against each. Of a pair is told whether it may be put
     without its options: two such pairs would be put alike.
     """
-    groups = {subject.id: subject.group for subject in subjects}
-    members: dict[str, list[Subject]] = {}
-    for subject in subjects:
-        members.setdefault(subject.group, []).append(subject)
-    by_group: dict[Hashable, list[Question]] = {}
+    members = {
+        subjects[at].id: [subjects[each] for each in places]
+        for places in group_members(subjects)
+        for at in places
+    }
+    by_group: defaultdict[Hashable, list[Question]] = defaultdict(list)
     for question in questions:
-        key = (groups[question.sample], *_find_key(question))
-        by_group.setdefault(key, []).append(question)
+        by_group[members[question.sample][0].id, *_find_key(question)].append(question)
     pairs: list[tuple[Question, Question, bool]] = []
     alone: list[Question] = []
     for bucket in by_group.values():
-        group = members[groups[bucket[0].sample]]
+        group = members[bucket[0].sample]
         if bucket[0].kind in MEASURED:
             pairs += [(*pair, len(bucket) == 2) for pair in combinations(bucket, 2)]
         elif bucket[0].kind in _RELATED and len(group) > 1:
@@ -207,11 +206,10 @@ def _pair_questions(
             matched, single = _match(bucket)
             pairs += [(*pair, True) for pair in matched]
             alone += single
-    shared: dict[Hashable, list[Question]] = {}
+    shared: defaultdict[Hashable, list[Question]] = defaultdict(list)
+    rest: list[Question] = []
     for question in alone:
-        if question.kind in _SHARED:
-            shared.setdefault(_find_key(question), []).append(question)
-    rest = [question for question in alone if question.kind not in _SHARED]
+        (shared[_find_key(question)] if question.kind in _SHARED else rest).append(question)
     for bucket in shared.values():
         matched, single = _match(bucket)
         pairs += [(*pair, True) for pair in matched]
@@ -316,9 +314,6 @@ def find_conversations(
     Each sample is described once, and its dense captions are told at one resolution, each in turn.
     The sides of all contrasts are asked, several of one recording in one conversation where no
     earlier answer settles a later one. Captions are told by themselves, as they would.
-
-    Args:
-        subjects: Whole groups of one split; a pure function of all arguments.
     """
     if not subjects:
         return ()

@@ -82,11 +82,7 @@ def find_differences(subjects: Sequence[Subject], randomness: Randomness) -> Der
     """The difference of every two samples of a group, kinds as evenly dealt as the groups allow.
 
     The answer is a caption that says how the first differs from the second, the wrong one says the
-    same of them in the opposite order; the prompt is left to others.
-
-    Args:
-        subjects: Whole groups of one split; a pure function of them and the seed.
-        randomness: The source of all that is drawn; also which sample of a pair is the first.
+    same of them in the opposite order; the prompt is left to others. Which is first is drawn.
     """
     find = partial(_find_difference, Counter())
     return derive_of_pairs(subjects, randomness, "differences", find, DIFFERENCE)

@@ -94,12 +94,7 @@ Rows: TypeAlias = Mapping[str, Mapping[str, Any]]
 
 
 def find_edits(subjects: Sequence[Subject], rows: Rows, randomness: Randomness) -> Derived[Edit]:
-    """The edit between every two samples of a group that differ by one.
-
-    Args:
-        subjects: Whole groups of one split; a pure function of them and the seed.
-        randomness: The source of all that is drawn; also which sample of a pair comes before.
-    """
+    """The edit between every two samples of a group that differ by one, whichever comes before."""
     return derive_of_pairs(subjects, randomness, "edits", partial(_find_edit, rows), EDIT)
 
 
@@ -168,13 +163,7 @@ class EditChoice:
 def find_choices(
     subjects: Sequence[Subject], rows: Rows, kinds: Collection[str], randomness: Randomness
 ) -> list[EditChoice]:
-    """Every two edits of a sample by a kind of change, each refuted of where the other leads.
-
-    Args:
-        subjects: Whole groups of one split; a pure function of them and the seed.
-        kinds: Those of the changes.
-        randomness: Draws the words.
-    """
+    """Every two edits of a sample by a kind of change, each refuted of where the other leads."""
     choices = []
     for number, members in enumerate(group_members(subjects)):
         rng = randomness.at(f"choices/{subjects[0].id}", number)

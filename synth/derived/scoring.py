@@ -70,9 +70,6 @@ class ScoredPrompt:
 def find_scored(subjects: Sequence[Subject], randomness: Randomness) -> Derived[ScoredPrompt]:
     """Prompts about some samples, each followed by the same prompt about another sample.
 
-    Args:
-        subjects: Whole groups of one split; a pure function of them and the seed.
-
     Returns:
         With what gave none as left out: of `order` and `interval` pairs of samples of a group, of
         other kinds questions that no other sample answers differently, or that cannot be scored.

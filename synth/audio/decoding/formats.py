@@ -41,7 +41,6 @@ class FileFormat(StrEnum):
     MP4 = "MPEG-4", "mp4", ".m4a .m4b .mp4 .mov .3gp .aac"
     ASF = "Windows Media", "asf", ".wma .asf"
     MATROSKA = "Matroska", "matroska", ".webm .mka .mkv"
-    CAF = "Core Audio", "caf", ".caf"
     AU = "AU", "au", ".au .snd"
 
 
@@ -75,7 +74,6 @@ _MAGIC: Final[tuple[tuple[int, bytes, FileFormat], ...]] = (
     (4, b"wide", FileFormat.MP4),
     (0, bytes.fromhex("3026b2758e66cf11"), FileFormat.ASF),
     (0, bytes.fromhex("1a45dfa3"), FileFormat.MATROSKA),
-    (0, b"caff", FileFormat.CAF),
     (0, b".snd", FileFormat.AU),
 )
 _OUTER: Final[Mapping[FileFormat, tuple[bytes, ...]]] = {

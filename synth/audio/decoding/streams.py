@@ -170,22 +170,12 @@ def find_end(data: bytes, form: FileFormat | None) -> int:
     return end
 
 
-def state_caf_size(data: bytes) -> bytes:
-    """A Core Audio file that says how much sound it has, which one written to a pipe does not."""
-    at = data.find(b"data" + b"\xff" * 8) + 4
-    if at < 4:
-        return data
-    return data[:at] + (len(data) - at - 8).to_bytes(8, "big") + data[at + 8 :]
-
-
 def _find_stated_end(data: bytes, form: FileFormat | None) -> int:
     end = len(data)
     match form:
         case FileFormat.AU:
             offset, size = struct.unpack_from(">II", data, 4)
             return end if size == _UNKNOWN else offset + size
-        case FileFormat.CAF:
-            return _find_caf_end(data)
         case FileFormat.MP4:
             return _find_mp4_end(data)
         case FileFormat.MATROSKA:
@@ -201,17 +191,6 @@ def _find_stated_end(data: bytes, form: FileFormat | None) -> int:
         case FileFormat.AAC:
             return _find_adts_end(data)
     return end
-
-
-def _find_caf_end(data: bytes) -> int:
-    at, has_sound = 8, False
-    while at + 12 <= len(data) and _is_name(data, at) and not data.startswith(b"caff", at):
-        has_sound |= data.startswith(b"data", at)
-        size = struct.unpack_from(">q", data, at + 4)[0]
-        at = len(data) if size < 0 else at + 12 + size
-    if not has_sound:
-        raise ClipError(ENDS_EARLY)
-    return at
 
 
 def _find_mp4_end(data: bytes) -> int:
