@@ -82,9 +82,9 @@ _OUTER: Final[Mapping[FileFormat, tuple[bytes, ...]]] = {
 }
 
 
-def detect_format(data: bytes, start: int = 0) -> FileFormat | None:
+def detect_format(data: bytes) -> FileFormat | None:
     """The format that the first bytes tell, None where they tell none."""
-    start = skip_id3(data, start)
+    start = skip_id3(data)
     if (known := detect_signature(data, start)) is not None:
         return known
     sync = data[start : start + 2]

@@ -53,15 +53,9 @@ _CRASHES: Final = frozenset({"SIGSEGV", "SIGABRT", "SIGFPE", "SIGILL"})
 """What a file can do to a decoder; other signals come from the system or a person."""
 
 
-def read_audio(
-    data: bytes, suffix: str, limits: Limits | None = None
-) -> tuple[Float32[np.ndarray, "frames channels"], int]:
-    """Samples at full scale 1, shape (frames, channels), and the rate in Hz.
-
-    Args:
-        limits: Which files are decoded; by default those that `reading` set.
-    """
-    limits = limits or current_limits()
+def read_audio(data: bytes, suffix: str) -> tuple[Float32[np.ndarray, "frames channels"], int]:
+    """Samples at full scale 1, shape (frames, channels), and the rate in Hz; see `use_limits`."""
+    limits = current_limits()
     form = detect_format(data)
     if limits.mislabelled is Mislabelled.REFUSE and (reason := explain_mismatch(form, suffix)):
         raise ClipError(reason)
