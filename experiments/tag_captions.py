@@ -32,7 +32,7 @@ from synth.base.rng import Randomness
 from synth.captions.caption import capitalise
 from synth.corpus.corpus import CLIPS_FILE
 from synth.labels.lexicon import Tag
-from synth.sources.procedural.jam.source import Jam
+from synth.sources.procedural.sources import Jam
 from synth.text.tags.tag_captions import draw_views, enumerate_words, join_tags
 from synth.text.tags.tags import TagCategory, TagForm, add_article, phrase_tag
 from train.bench.embedder import Embeddings, Said

@@ -113,8 +113,8 @@ def export_corpus(
             if rows and not any(path.stat().st_size for path in rows):
                 raise CorpusError(
                     f"corpus {corpus.name}, of recipe {corpus.facts['recipe']}, gives no rows of "
-                    f"{format_name}: nothing of the kind is proven of its samples",
-                    fix="export a corpus of another recipe, such as triplets or scenes",
+                    f"{format_name}: expected {made.expected}",
+                    fix="export a corpus of another recipe, or of more samples",
                 )
             writer = Writer(folder)
             counts = made.finish(Whole(corpus, shards, folder), writer)

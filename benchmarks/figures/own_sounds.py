@@ -10,7 +10,7 @@ from typing import Final
 
 import soundfile
 
-from synth.sources.procedural.foley.source import Foley
+from synth.sources.procedural.sources import Foley
 
 NAMES: Final = MappingProxyType(
     {

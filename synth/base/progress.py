@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 T = TypeVar("T")
 
@@ -34,14 +34,10 @@ class Observer(Protocol):
 class Silent:
     """Reports to nobody."""
 
-    def start(self, phase: str, total: int, unit: str, done: int | None = None) -> None:
-        """Nothing."""
+    def _ignore(self, *_: Any, **__: Any) -> None:
+        pass
 
-    def advance(self, phase: str, units: int = 1, note: str = "") -> None:
-        """Nothing."""
-
-    def finish(self, phase: str, note: str = "") -> None:
-        """Nothing."""
+    start = advance = finish = _ignore
 
 
 def tell_damage(observer: Observer, faults: Sequence[str], what: str) -> None:

@@ -46,6 +46,7 @@ REMOVED_FILE: Final = "removed.json"
 
 
 _SHARDS_FILE: Final = "shards.parquet"
+_PART_ROWS: Final = 4096
 
 
 def check_version(folder: Path) -> dict[str, Any]:
@@ -203,9 +204,7 @@ class Corpus:
             self.folder / SAMPLES_FILE, columns=columns, filters=pc.field("split") == split
         )
 
-    def read_in_parts(
-        self, split: str, columns: Sequence[str], rows: int = 4096
-    ) -> Iterator[pa.Table]:
+    def read_in_parts(self, split: str, columns: Sequence[str]) -> Iterator[pa.Table]:
         """What `samples` gives, a few rows at a time, so that a manifest may have any length.
 
         The first part is empty and tells the schema.
@@ -223,7 +222,7 @@ class Corpus:
             for group in range(file.num_row_groups):
                 splits = file.read_row_group(group, columns=["split"])["split"]
                 if split in pc.unique(splits).to_pylist():
-                    batches = file.iter_batches(rows, [group], [*schema.names, "split"])
+                    batches = file.iter_batches(_PART_ROWS, [group], [*schema.names, "split"])
                     for batch in batches:
                         chosen = pa.Table.from_batches(
                             [batch.filter(pc.equal(batch["split"], split))]

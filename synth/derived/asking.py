@@ -332,9 +332,6 @@ def ask(subjects: Sequence[Subject], randomness: Randomness) -> Derived[Question
     either. Absent sounds that are asked about, or offered as options, are sounds of the other
     samples, and never kin of what is heard.
 
-    Args:
-        subjects: Whole groups, such as all of a shard; a pure function of them and the seed.
-
     Returns:
         With the samples that have no question of a kind as left out; for measures only those are
         counted whose captions tell of them.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import combinations, groupby, permutations, product
@@ -33,7 +33,7 @@ from synth.derived.questions import (
     TrueSentence,
     group_members,
 )
-from synth.derived.wording import wordings
+from synth.derived.wording import list_frames, wordings
 from synth.scene.claim import Not, Quantity
 from synth.scene.scene import Concat, Event, Overlay, labels
 
@@ -59,49 +59,8 @@ def say(answer: str) -> str:
 FIRST: Final = "the first"
 SECOND: Final = "the second"
 
-DESCRIBING: Final = (
-    "What do you hear?",
-    "Describe this recording in one sentence.",
-    "Write a caption for this recording.",
-    "What happens in this recording?",
-    "Say in a sentence what can be heard.",
-)
-TIMING: Final[Mapping[Resolution, tuple[str, ...]]] = {
-    Resolution.STRETCH: (
-        "List every stretch in which a sound is heard, with its times in seconds.",
-        "Say what you hear and when, in seconds; leave out the pauses within a sound.",
-        "Write down each time that a sound sets in and stops, in seconds.",
-    ),
-    Resolution.SOUND: (
-        "Say of each sound from when to when you hear it, in seconds.",
-        "List the sounds with their first and last moment in seconds.",
-        "When does each sound begin, and when is it over? Answer in seconds.",
-    ),
-    Resolution.SCENE: (
-        "Divide the recording where the sounds change, and say what is heard in each part.",
-        "Go through the recording in order of time: what is heard together, and from when to when?",
-        "Describe the recording part by part, with times in seconds, silence included.",
-    ),
-}
-COMPARING: Final = (
-    "What is the difference between the two recordings?",
-    "How does the second recording differ from the first?",
-    "Compare the two recordings: what is different?",
-    "What tells these two recordings apart?",
-)
-_WHICH: Final = (
-    "Which of the two recordings fits this caption: “{text}”?",
-    "Is this true of the first recording or of the second? “{text}”",
-    "One of the two recordings is described by “{text}”. Which one?",
-)
 _NAMED: Final = (Quantity.TREND, *COMPARED)
 """Kinds of which each text names both answers."""
-
-
-def ask_which(text: str) -> list[str]:
-    """Every way to ask which of two recordings a caption fits."""
-    quoted = capitalise(text.rstrip("."))
-    return [frame.format(text=quoted) for frame in _WHICH]
 
 
 def put_question(kind: AskedKind, text: str, options: Sequence[str]) -> list[str]:
@@ -137,7 +96,6 @@ def find_contrasts(
     groups without an answer of each kind lend one another.
 
     Args:
-        subjects: Whole groups of one split; a pure function of them and the seed.
         one_way: Ask a whole group in the same words, as conversations with a common beginning do;
             a sample may then be asked the same twice.
 
@@ -166,7 +124,7 @@ def find_contrasts(
     left_out.update(question.kind.value for question in unpaired)
     differences = find_differences(subjects, randomness)
     contrasts_made += [
-        replace(difference, prompt=pick(COMPARING, rng)).contrast()
+        replace(difference, prompt=pick(list_frames("prompt")[DIFFERENCE], rng)).contrast()
         for difference in differences.made
     ]
     left_out.update(differences.left_out)
@@ -197,7 +155,7 @@ def _measure_likeness(one: TrueSentence, other: TrueSentence) -> float:
 def _describe(
     one: Subject, other: Subject, said: tuple[TrueSentence, TrueSentence], rng: np.random.Generator
 ) -> Contrast:
-    prompt = pick(DESCRIBING, rng)
+    prompt = pick(list_frames("prompt")[DESCRIBE], rng)
     (a, mine), (b, theirs) = said
     return Exchange(DESCRIBE, prompt, (one.id,), a, (mine,), b, (theirs,), (other.id,)).contrast()
 
@@ -207,7 +165,8 @@ def _ask_which(
 ) -> Contrast:
     """Which of two recordings a caption of the first fits, and in the opposite order."""
     text, claim = said[0]
-    prompt = pick(ask_which(text), rng)
+    quoted = capitalise(text.rstrip("."))
+    prompt = pick(list_frames("prompt")[WHICH], rng).format(text=quoted)
     order = one.id, other.id
     of_first, of_second = (claim, Not(claim)), (Not(claim), claim)
     exchange = Exchange(WHICH, prompt, order, FIRST, of_first, SECOND, of_second, order[::-1])
@@ -227,18 +186,18 @@ def _pair_questions(
     measures, of which each answer stands against each. Of a pair is told whether it may be put
     without its options: two such pairs would be put alike.
     """
-    groups = {subject.id: subject.group for subject in subjects}
-    members: dict[str, list[Subject]] = {}
-    for subject in subjects:
-        members.setdefault(subject.group, []).append(subject)
-    by_group: dict[Hashable, list[Question]] = {}
+    members = {
+        subjects[at].id: [subjects[each] for each in places]
+        for places in group_members(subjects)
+        for at in places
+    }
+    by_group: defaultdict[Hashable, list[Question]] = defaultdict(list)
     for question in questions:
-        key = (groups[question.sample], *_find_key(question))
-        by_group.setdefault(key, []).append(question)
+        by_group[members[question.sample][0].id, *_find_key(question)].append(question)
     pairs: list[tuple[Question, Question, bool]] = []
     alone: list[Question] = []
     for bucket in by_group.values():
-        group = members[groups[bucket[0].sample]]
+        group = members[bucket[0].sample]
         if bucket[0].kind in MEASURED:
             pairs += [(*pair, len(bucket) == 2) for pair in combinations(bucket, 2)]
         elif bucket[0].kind in _RELATED and len(group) > 1:
@@ -247,11 +206,10 @@ def _pair_questions(
             matched, single = _match(bucket)
             pairs += [(*pair, True) for pair in matched]
             alone += single
-    shared: dict[Hashable, list[Question]] = {}
+    shared: defaultdict[Hashable, list[Question]] = defaultdict(list)
+    rest: list[Question] = []
     for question in alone:
-        if question.kind in _SHARED:
-            shared.setdefault(_find_key(question), []).append(question)
-    rest = [question for question in alone if question.kind not in _SHARED]
+        (shared[_find_key(question)] if question.kind in _SHARED else rest).append(question)
     for bucket in shared.values():
         matched, single = _match(bucket)
         pairs += [(*pair, True) for pair in matched]
@@ -356,9 +314,6 @@ def find_conversations(
     Each sample is described once, and its dense captions are told at one resolution, each in turn.
     The sides of all contrasts are asked, several of one recording in one conversation where no
     earlier answer settles a later one. Captions are told by themselves, as they would.
-
-    Args:
-        subjects: Whole groups of one split; a pure function of all arguments.
     """
     if not subjects:
         return ()
@@ -391,14 +346,16 @@ def dense_texts(captions: Iterable[DenseCaption], rate: int) -> dict[Resolution,
 
 def _describe_sounds(subject: Subject, rng: np.random.Generator) -> Exchange:
     text, claim = pick(subject.told, rng)
-    return Exchange(DESCRIBE, pick(DESCRIBING, rng), (subject.id,), text, (claim,))
+    return Exchange(
+        DESCRIBE, pick(list_frames("prompt")[DESCRIBE], rng), (subject.id,), text, (claim,)
+    )
 
 
 def _tell_times(subject: Subject, number: int, rng: np.random.Generator) -> Iterator[Exchange]:
     texts = dense_texts(subject.dense, subject.rate)
     if texts:
         resolution = [*texts][number % len(texts)]
-        prompt = pick(TIMING[resolution], rng)
+        prompt = pick(list_frames("prompt")[f"{TIMESTAMPS} {resolution}"], rng)
         yield Exchange(TIMESTAMPS, prompt, (subject.id,), texts[resolution], ())
 
 

@@ -8,7 +8,7 @@ that can be said.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from functools import partial
@@ -19,14 +19,11 @@ import numpy as np
 
 from synth.base.rng import Randomness, pick, shuffle
 from synth.derived.questions import Derived, Exchange, Subject, derive_of_pairs
-from synth.derived.wording import say_of
+from synth.derived.wording import list_frames, say_of
 from synth.scene.claim import Claim, Not
 from synth.scene.scene import Concat, Event, Overlay, labels
 
-# The words of difference captions: several ways to put each kind.
-#
-# Frame k of a kind and of its reverse are twins, so that a caption and its reverse differ in what
-# they say and not in how.
+# The kinds and the words of difference captions.
 
 
 Claims: TypeAlias = tuple[Claim, Claim]
@@ -51,55 +48,6 @@ class DifferenceKind(StrEnum):
     REMOVED = "removed"
 
 
-FRAMES: Final[Mapping[DifferenceKind, tuple[str, ...]]] = {
-    DifferenceKind.REORDER: (
-        "in the first recording, {a.clause} before {b.clause}; in the second, "
-        "it is the other way round",
-        "in the first recording, {a.clause} before {b.clause}; in the second, only afterwards",
-        "in the first recording you hear {a.noun} before {b.noun}; in the second, "
-        "{a.noun} after {b.noun}",
-        "in the first recording you hear {a.noun} and then {b.noun}; in the second, "
-        "{b.noun} and then {a.noun}",
-    ),
-    DifferenceKind.TOGETHER: (
-        "in the first recording, {a.clause} before {b.clause}; in the second, "
-        "both are heard at the same time",
-        "in the first recording you hear {a.noun} and then {b.noun}; in the second, "
-        "both at the same time",
-        "in the first recording, {b.clause} after {a.clause}; in the second, "
-        "{a.clause} while {b.clause}",
-    ),
-    DifferenceKind.APART: (
-        "in the first recording, {a.clause} while {b.clause}; in the second, "
-        "{a.clause} before {b.clause}",
-        "in the first recording you hear {a.noun} and {b.noun} at the same time; in the second, "
-        "first {a.noun} and then {b.noun}",
-        "in the first recording, {a.clause} while {b.clause}; in the second, "
-        "{b.clause} after {a.clause}",
-    ),
-    DifferenceKind.REBIND: (
-        "in the first recording you hear {a.noun} together with {b.noun}; in the second, "
-        "together with {c.noun}",
-        "in the first recording, {a.clause} while {b.clause}; in the second, while {c.clause}",
-        "in the first recording you hear {a.noun} and {b.noun} at the same time; in the second, "
-        "{a.noun} and {c.noun}",
-    ),
-    DifferenceKind.REPLACED: (
-        "in the first recording you hear {a.noun}; in the second, {b.noun} instead",
-        "only in the first recording do you hear {a.noun}, and only in the second {b.noun}",
-        "in the first recording, {a.clause}; in the second, {b.clause} instead",
-    ),
-    DifferenceKind.ADDED: (
-        "only in the second recording do you hear {a.noun}",
-        "you hear {a.noun} in the second recording, but not in the first",
-        "in the first recording you never hear {a.noun}; in the second you do",
-    ),
-    DifferenceKind.REMOVED: (
-        "only in the first recording do you hear {a.noun}",
-        "you hear {a.noun} in the first recording, but not in the second",
-        "in the first recording you hear {a.noun}; in the second you do not",
-    ),
-}
 _REVERSE: Final = {
     DifferenceKind.TOGETHER: DifferenceKind.APART,
     DifferenceKind.APART: DifferenceKind.TOGETHER,
@@ -121,7 +69,7 @@ def wordings(kind: DifferenceKind, claims: Claims, first: Subject, second: Subje
         if isinstance(scene, Event | Concat | Overlay):
             named |= dict.fromkeys(labels(scene))
     speaker = replace(first, sentences=first.sentences | second.sentences)
-    return [f"{text}." for text in say_of(speaker, FRAMES[kind], [*named])]
+    return [f"{text}." for text in say_of(speaker, list_frames("difference")[kind], [*named])]
 
 
 # Finding the differences between two samples.
@@ -134,11 +82,7 @@ def find_differences(subjects: Sequence[Subject], randomness: Randomness) -> Der
     """The difference of every two samples of a group, kinds as evenly dealt as the groups allow.
 
     The answer is a caption that says how the first differs from the second, the wrong one says the
-    same of them in the opposite order; the prompt is left to others.
-
-    Args:
-        subjects: Whole groups of one split; a pure function of them and the seed.
-        randomness: The source of all that is drawn; also which sample of a pair is the first.
+    same of them in the opposite order; the prompt is left to others. Which is first is drawn.
     """
     find = partial(_find_difference, Counter())
     return derive_of_pairs(subjects, randomness, "differences", find, DIFFERENCE)
@@ -149,7 +93,9 @@ def _find_difference(
 ) -> Exchange | None:
     by_kind: dict[DifferenceKind, list[Claims]] = {}
     for kind, claims in _contrasts(first, second):
-        if _tells_apart(first, second, claims):
+        mine, theirs = claims
+        are_proven = first.proves(mine) and second.proves(theirs)
+        if are_proven and second.refutes(mine) and first.refutes(theirs):
             by_kind.setdefault(kind, []).append(claims)
     if not by_kind:
         return None
@@ -171,13 +117,6 @@ def _find_difference(
         order[::-1],
         kind,
     )
-
-
-def _tells_apart(first: Subject, second: Subject, claims: Claims) -> bool:
-    """Whether each claim is proven of its own sample and refuted of the other."""
-    mine, theirs = claims
-    own = first.proves(mine) and second.proves(theirs)
-    return own and second.refutes(mine) and first.refutes(theirs)
 
 
 def _contrasts(first: Subject, second: Subject) -> Iterator[tuple[DifferenceKind, Claims]]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from functools import partial
 from itertools import combinations
 from typing import Any, Final, TypeAlias
@@ -18,7 +17,7 @@ import numpy as np
 
 from synth.base.rng import Randomness, pick
 from synth.derived.questions import Derived, Subject, derive_of_pairs, group_members
-from synth.derived.wording import fill_frames
+from synth.derived.wording import fill_frames, list_frames
 from synth.labels.lexicon import Phrase
 from synth.scene.activity import Stretch
 from synth.scene.claim import Claim, claim_to_text
@@ -28,78 +27,6 @@ from synth.truth.change import Change, ChangeKind, Claims, find_change, list_cla
 # The words of edits: several ways to ask for each, and where the sound is that is meant.
 
 
-class Where(StrEnum):
-    """How the place of a sound is told: not at all, or by another one."""
-
-    ANYWHERE = "anywhere"
-    AFTER = "after"
-    BEFORE = "before"
-    WHILE = "while"
-
-
-FRAMES: Final[Mapping[tuple[ChangeKind, Where], tuple[str, ...]]] = {
-    (ChangeKind.ADD, Where.ANYWHERE): ("add {a.noun}", "insert {a.noun}", "add {a.gerund}"),
-    (ChangeKind.ADD, Where.AFTER): (
-        "add {a.noun} after {b.definite}",
-        "insert {a.gerund} after {b.definite}",
-        "after {b.definite}, add {a.noun}",
-    ),
-    (ChangeKind.ADD, Where.BEFORE): (
-        "add {a.noun} before {b.definite}",
-        "insert {a.gerund} before {b.definite}",
-        "before {b.definite}, add {a.noun}",
-    ),
-    (ChangeKind.ADD, Where.WHILE): (
-        "mix {a.noun} with {b.definite}",
-        "add {a.noun} while {b.clause}",
-        "while {b.clause}, add {a.gerund}",
-    ),
-    (ChangeKind.REMOVE, Where.ANYWHERE): (
-        "remove {a.definite}",
-        "silence {a.definite}",
-        "take out {a.definite}",
-    ),
-    (ChangeKind.REMOVE, Where.AFTER): (
-        "remove {a.definite} after {b.definite}",
-        "silence {a.definite} after {b.definite}",
-        "after {b.definite}, take out {a.definite}",
-    ),
-    (ChangeKind.REMOVE, Where.BEFORE): (
-        "remove {a.definite} before {b.definite}",
-        "silence {a.definite} before {b.definite}",
-        "before {b.definite}, take out {a.definite}",
-    ),
-    (ChangeKind.REMOVE, Where.WHILE): (
-        "remove {a.definite} and keep {b.definite}",
-        "silence {a.definite} and keep {b.definite}",
-        "keep {b.definite}, but take out {a.definite}",
-    ),
-    (ChangeKind.REPLACE, Where.ANYWHERE): (
-        "replace {a.definite} with {b.noun}",
-        "put {b.noun} in place of {a.definite}",
-        "exchange {a.definite} for {b.noun}",
-    ),
-    (ChangeKind.QUIETER, Where.ANYWHERE): (
-        "make {a.definite} quieter",
-        "turn {a.definite} down",
-        "lower {a.definite} by DB dB",
-        "turn {a.definite} down by DB dB",
-    ),
-    (ChangeKind.LOUDER, Where.ANYWHERE): (
-        "make {a.definite} louder",
-        "turn {a.definite} up",
-        "raise {a.definite} by DB dB",
-        "turn {a.definite} up by DB dB",
-    ),
-    (ChangeKind.SWAP, Where.ANYWHERE): (
-        "swap {a.definite} and {b.definite}",
-        "exchange the order of {a.definite} and {b.definite}",
-        "move {b.definite} before {a.definite}",
-        "let {b.definite} come before {a.definite}",
-    ),
-}
-
-
 def wordings(change: Change, claims: Claims) -> list[str]:
     """Every way to ask for a change."""
     where, other = _locate(change, claims[1] if change.kind is ChangeKind.ADD else claims[0])
@@ -107,21 +34,21 @@ def wordings(change: Change, claims: Claims) -> list[str]:
     decibels = f"{abs(change.gain_db):.0f}"
     return [
         f"{text.replace('DB', decibels)}."
-        for text in fill_frames(FRAMES[change.kind, where], phrases)
+        for text in fill_frames(list_frames("edit")[f"{change.kind}{where}"], phrases)
     ]
 
 
-def _locate(change: Change, told: Claim) -> tuple[Where, tuple[str, ...]]:
+def _locate(change: Change, told: Claim) -> tuple[str, tuple[str, ...]]:
     """How the claim tells the place of a sound that comes or goes, and by which other one."""
     if change.kind in (ChangeKind.ADD, ChangeKind.REMOVE):
         match told:
             case Concat(Event(other), Event(label)) if label == change.sounds[0]:
-                return Where.AFTER, (other,)
+                return " after", (other,)
             case Concat(_, Event(other)):
-                return Where.BEFORE, (other,)
+                return " before", (other,)
             case Overlay(_, Event(other)):
-                return Where.WHILE, (other,)
-    return Where.ANYWHERE, ()
+                return " while", (other,)
+    return "", ()
 
 
 # Finding the edits of a group.
@@ -167,12 +94,7 @@ Rows: TypeAlias = Mapping[str, Mapping[str, Any]]
 
 
 def find_edits(subjects: Sequence[Subject], rows: Rows, randomness: Randomness) -> Derived[Edit]:
-    """The edit between every two samples of a group that differ by one.
-
-    Args:
-        subjects: Whole groups of one split; a pure function of them and the seed.
-        randomness: The source of all that is drawn; also which sample of a pair comes before.
-    """
+    """The edit between every two samples of a group that differ by one, whichever comes before."""
     return derive_of_pairs(subjects, randomness, "edits", partial(_find_edit, rows), EDIT)
 
 
@@ -241,13 +163,7 @@ class EditChoice:
 def find_choices(
     subjects: Sequence[Subject], rows: Rows, kinds: Collection[str], randomness: Randomness
 ) -> list[EditChoice]:
-    """Every two edits of a sample by a kind of change, each refuted of where the other leads.
-
-    Args:
-        subjects: Whole groups of one split; a pure function of them and the seed.
-        kinds: Those of the changes.
-        randomness: Draws the words.
-    """
+    """Every two edits of a sample by a kind of change, each refuted of where the other leads."""
     choices = []
     for number, members in enumerate(group_members(subjects)):
         rng = randomness.at(f"choices/{subjects[0].id}", number)

@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Derived(Generic[T]):
-    """What was made of samples.
+    """What was made of whole groups of samples of one split; a function of them and the seed.
 
     Args:
         left_out: By kind, how many questions, or pairs of samples of a group, gave none.

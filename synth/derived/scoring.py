@@ -30,21 +30,11 @@ from synth.derived.questions import (
     Subject,
     group_members,
 )
-from synth.derived.wording import say_of
+from synth.derived.wording import list_frames, say_of
 from synth.scene.activity import Activity, Stretches, intersect, unite
 from synth.scene.claim import And, Claim, Count, Not, claim_labels
 from synth.scene.scene import Concat, Event
 
-_ORDERED: Final = (
-    "In which order do you hear these sounds: {sounds}?",
-    "Put these sounds in the order in which they are heard: {sounds}.",
-    "These sounds follow one another: {sounds}. Which is their order?",
-)
-_TIMED: Final = (
-    "When do you hear {a.noun}?",
-    "At what times can you hear {a.noun}?",
-    "In which stretches of the recording do you hear {a.noun}?",
-)
 _ENDINGS: Final[Mapping[str, str]] = {
     reward.ANSWER: "End with {options}.",
     reward.ORDER: "End with all of them in this order: <answer>...; ...</answer>.",
@@ -79,9 +69,6 @@ class ScoredPrompt:
 
 def find_scored(subjects: Sequence[Subject], randomness: Randomness) -> Derived[ScoredPrompt]:
     """Prompts about some samples, each followed by the same prompt about another sample.
-
-    Args:
-        subjects: Whole groups of one split; a pure function of them and the seed.
 
     Returns:
         With what gave none as left out: of `order` and `interval` pairs of samples of a group, of
@@ -134,7 +121,7 @@ def find_times(subject: Subject, label: str) -> Times:
 def _unite_places(
     subject: Subject, label: str, choose: Callable[[Activity], Stretches]
 ) -> Stretches:
-    places = (place for place in subject.heard.placements if place.label == label)
+    places = subject.heard.of_label(label)
     return unite(stretch for place in places for stretch in choose(place.heard))
 
 
@@ -232,7 +219,8 @@ def _is_apart(one: Subject, other: Subject, label: str) -> bool:
 
 
 def _ask_when(subject: Subject, label: str, rng: np.random.Generator) -> str:
-    return f"{pick(say_of(subject, _TIMED, (label,)), rng)} {_ENDINGS[reward.INTERVAL]}"
+    ways = say_of(subject, list_frames("prompt")[reward.INTERVAL], (label,))
+    return f"{pick(ways, rng)} {_ENDINGS[reward.INTERVAL]}"
 
 
 # In which order sounds are heard.
@@ -261,7 +249,8 @@ def _ask_order(one: Subject, other: Subject, rng: np.random.Generator) -> Contra
             f"{reward.PART} ".join(names[label] for label in labels)
             for labels in (names, mine, theirs)
         )
-        prompt = f"{pick(_ORDERED, rng).format(sounds=listed)} {_ENDINGS[reward.ORDER]}"
+        asked = pick(list_frames("prompt")[reward.ORDER], rng).format(sounds=listed)
+        prompt = f"{asked} {_ENDINGS[reward.ORDER]}"
         return _oppose(reward.ORDER, prompt, (one, answer, claim), (other, wrong, rival))
     return None
 

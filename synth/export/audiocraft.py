@@ -18,24 +18,6 @@ from synth.export.strong_labels import strong_labels
 _OF_MUSIC: Final = ("title", "artist", "key", "bpm", "genre", "moods", "instrument")
 """What `MusicDataset` asks for besides; unknown here."""
 
-_HOW: Final = """\
-`SPLIT/data.jsonl` is audiocraft's manifest: `path`, `duration` (s), `sample_rate`, `amplitude` (the
-highest sample), `weight` (null: all alike) and `info_path` (null: nothing is in a zip file). Beside
-`audio/SPLIT/ID.flac` lies `ID.json`, which `SoundDataset` and `MusicDataset` read:
-
-- `description`: the main caption; `descriptions`: all true ones; `keywords`: the labels.
-- `timed_prompts`: which sound is heard when: `label`, `text` (a clause), `onset_s`, `offset_s`, by
-  onset, a line for each stretch; empty for recipes without labels.
-- What `MusicDataset` asks for besides is null.
-
-audiocraft opens paths from where it is started. They are relative to this folder, so start it here;
-`segue export --absolute`, into a new folder, writes paths that hold anywhere.
-
-A caption is true of the whole sample. Set `dataset.segment_duration` to the length of the longest
-sample and `dataset.min_segment_ratio` to 1, so that none is cut, and `dataset.train.aug_p` to 0:
-AudioGen's own settings mix samples, and append one caption to the other.
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class Audiocraft(ExportFormat):
@@ -60,7 +42,7 @@ class Audiocraft(ExportFormat):
     def finish(self, whole: Whole, out: Writer) -> None:
         """One manifest a split, in a folder of its own."""
         whole.join(out, "{split}/data.jsonl", "data")
-        whole.readme(out, _HOW)
+        whole.readme(out, self.name)
 
 
 def _list_file(item: ExportItem, root: str) -> dict[str, Any]:
@@ -77,21 +59,16 @@ def _list_file(item: ExportItem, root: str) -> dict[str, Any]:
 
 
 def _describe(item: ExportItem) -> dict[str, Any]:
+    clauses = {sound["label"]: sound["text"] for sound in item.document["heard_40ms"]}
     return {
         "name": item.id,
         "description": item.texts[0],
         "descriptions": item.texts,
         "keywords": item.document["tag"],
-        "timed_prompts": time_prompts(item),
+        "timed_prompts": [
+            {"label": label, "text": clauses[label], "onset_s": onset, "offset_s": offset}
+            for onset, offset, label in strong_labels(item.heard)
+            if label in clauses
+        ],
         **dict.fromkeys(_OF_MUSIC),
     }
-
-
-def time_prompts(item: ExportItem) -> list[dict[str, Any]]:
-    """The stretches in which each sound is heard, by onset, with a clause that says so."""
-    clauses = {sound["label"]: sound["text"] for sound in item.document["heard_40ms"]}
-    return [
-        {"label": label, "text": clauses[label], "onset_s": onset, "offset_s": offset}
-        for onset, offset, label in strong_labels(item.heard)
-        if label in clauses
-    ]

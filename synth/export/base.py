@@ -9,7 +9,9 @@ import shutil
 import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from itertools import islice
+from types import MappingProxyType
 from typing import Any, ClassVar, Final, Protocol, runtime_checkable
 
 import pyarrow as pa
@@ -25,6 +27,8 @@ from synth.storage import fetch
 
 README: Final = "README.md"
 """Says how an export is read."""
+
+_NONE: Final[Mapping[str, str]] = MappingProxyType({})
 
 RANDOMNESS: Final = Randomness(0)
 """Draws what is derived from samples: wording, distractors and the order of options."""
@@ -44,7 +48,9 @@ class ExportFormat(Protocol):
     needs: ClassVar[str] = ""
     """What reading it takes besides, and how to get that."""
     derived: ClassVar[tuple[str, ...]] = ()
-    """Names of the pieces that hold what is derived from samples; some corpora give nothing."""
+    """Names of the pieces that hold what is derived from samples; a corpus must give a row."""
+    expected: ClassVar[str] = "groups whose samples are told apart, as of recipe triplets or scenes"
+    """What gives such rows."""
     root: str = ""
     """Folder with which paths begin, "" where they are relative."""
 
@@ -125,20 +131,32 @@ class Whole:
                     with open_regular(self.folder.piece(shard.name, piece)) as part:
                         shutil.copyfileobj(part, file)
 
-    def readme(self, out: Writer, how: str, front_matter: str = "") -> None:
+    def readme(
+        self, out: Writer, name: str, words: Mapping[str, str] = _NONE, front_matter: str = ""
+    ) -> None:
         """Write README.md: what this is, how it is read, the clips' licences; and their credits.
 
         Args:
-            how: Markdown that says what lies where, and how it is read.
+            name: Of the file below `readmes/` that says what lies where, and how it is read.
+            words: What takes the place of words in capitals there.
             front_matter: YAML for Hugging Face, without its fences.
         """
         facts = self.corpus.facts
+        how = read_how(name)
+        for word, text in words.items():
+            how = how.replace(word, text)
         counts = "\n".join(
             f"| {split} | {sum(shard.samples for shard in self.of_split(split)):,} |"
             for split in self.splits
         )
         rights = "\n".join(
             f"| {name} | {count:,} |" for name, count in facts.get("licences", {}).items()
+        )
+        reason, common = facts.get("licence_reason"), facts.get("licence", "unknown")
+        effective = (
+            f"No single licence covers all samples: {reason}."
+            if reason
+            else f"A work of all clips of the corpus can be under {common}."
         )
         head = f"---\n{front_matter.strip()}\n---\n" if front_matter else ""
         text = f"""{head}# {facts["corpus"]}
@@ -150,13 +168,13 @@ made by Segue with recipe `{facts["recipe"]}` over source `{facts["source"]}`.
 |---|---:|
 {counts}
 
-{how.strip()}
+{how}
 
 `{KEPT}/` lets an interrupted export go on, and is not needed to read it.
 
 ## Licences of the clips
 
-{_effective(facts)} `{ATTRIBUTION_FILE}` credits each clip that the corpus's samples use. This is
+{effective} `{ATTRIBUTION_FILE}` credits each clip that the corpus's samples use. This is
 bookkeeping, not legal advice.
 
 | licence | clips |
@@ -169,11 +187,9 @@ bookkeeping, not legal advice.
             out.write(ATTRIBUTION_FILE, read_regular(ledger))
 
 
-def _effective(facts: Mapping[str, Any]) -> str:
-    """What a work of all clips can be under."""
-    if facts.get("licence_reason"):
-        return f"No single licence covers all samples: {facts['licence_reason']}."
-    return f"A work of all clips of the corpus can be under {facts.get('licence', 'unknown')}."
+def read_how(name: str) -> str:
+    """What the README of a format says of its files."""
+    return files("synth.export").joinpath("readmes", f"{name}.md").read_text("utf-8").strip()
 
 
 def json_line(value: Any) -> bytes:

@@ -21,16 +21,6 @@ from synth.scene.scene import Concat, Event, Overlay, Scene, format_scene, from_
 _ROLES: Final = ("pair", "reversed_pair", "triplet")
 _COLUMNS: Final = tuple(f"{role}_{what}" for what in ("caption", "file") for role in _ROLES)
 _ABSENT: Final = "-"
-_COMPA_HOW = """\
-`SPLIT.csv` has a row an instance, as CompA-order and CompA-attribute have it: `pair_caption`,
-`reversed_pair_caption`, `triplet_caption`, and the same three with `_file`, which name files in
-`audio/SPLIT/`. Where an instance has two samples, `triplet_caption` and `triplet_file` are `-`.
-
-Each caption is proven of its own file and refuted of the others in its row. Of a group that has
-more than three such samples the first three are taken. SINGLE groups gave no instance.
-
-    segue eval RUN test.csv --audio audio/test
-"""
 
 
 class Compa(ExportFormat):
@@ -63,7 +53,7 @@ class Compa(ExportFormat):
         """One table a split."""
         whole.join(out, "{split}.csv", "instances", table_line(_COLUMNS))
         single = whole.count("single")
-        whole.readme(out, _COMPA_HOW.replace("SINGLE", f"{single:,}"))
+        whole.readme(out, self.name, {"SINGLE": f"{single:,}"})
 
 
 def _choose(group: Sequence[Subject]) -> tuple[str, ...]:
@@ -90,20 +80,6 @@ def _choose(group: Sequence[Subject]) -> tuple[str, ...]:
 
 
 COLUMNS = ("filename", "fold", "target", "category", "esc10", "src_file", "take")
-_ESC_HOW = """\
-`audio/` holds WAV files, `meta/esc50.csv` a row for each: `filename`, `fold`, `target`,
-`category`, `esc10`, `src_file`, `take`, as in ESC-50, then `split` and `caption`.
-
-- `category` says what is heard in which order, in scene notation: `dog`, `dog + rain` for a
-  sequence, `dog * rain` for an overlay, whose sounds stand in alphabetical order since both orders
-  sound alike. `target` numbers the categories in alphabetical order over everything exported.
-- `fold`: FOLDS.
-- `src_file` is the minimal-pair group: its samples use the same clips and share a fold; `take` is a
-  letter for each of them.
-- `esc10` is always `False`.
-
-The licences below hold, not ESC-50's.
-"""
 
 
 class Esc(ExportFormat):
@@ -148,7 +124,7 @@ class Esc(ExportFormat):
                     row |= {"target": targets[row["category"]], "esc10": "False"}
                     file.write(table_line([row[name] for name in (*COLUMNS, "split", "caption")]))
         folds_text = ", ".join(f"{folds[split]} is split `{split}`" for split in whole.splits)
-        whole.readme(out, _ESC_HOW.replace("FOLDS", folds_text))
+        whole.readme(out, self.name, {"FOLDS": folds_text})
 
 
 def category(scene: Scene) -> str:

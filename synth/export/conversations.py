@@ -8,27 +8,19 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any, ClassVar, Final
 
-from synth.derived.contrasts import (
-    DESCRIBE,
-    KINDS,
-    find_contrasts,
-    find_conversations,
-    say,
-)
+from synth.derived.contrasts import DESCRIBE, find_contrasts, find_conversations, say
 from synth.derived.questions import Exchange, Subject
-from synth.derived.reward import SCORED_KINDS
 from synth.derived.scoring import ScoredPrompt, find_scored
-from synth.export.base import RANDOMNESS, ExportFormat, Whole, json_line
+from synth.export.base import RANDOMNESS, Whole
 from synth.export.folder import Writer
 from synth.export.items import Shard
+from synth.export.lines import LEFT_OUT, Counts, LinesFormat, Rows
 
-# What both share: rows, counts, and files for their readers.
+# What they share: rows, and files for their readers.
 
 
 AUDIO: Final = "<audio>"
 """Stands for a recording in a prompt, as ms-swift and LLaMA-Factory have it."""
-
-_LEFT_OUT: Final = "left out"
 
 
 def _ask(exchange: Exchange, recordings: int) -> dict[str, str]:
@@ -59,39 +51,13 @@ def _make_row(
     }
 
 
-def _write_counts(out: Writer, counts: Mapping[str, Mapping[str, int]]) -> None:
-    """Note how many rows of each kind a shard has, by column of the README's table."""
-    with out.piece("counts") as facts:
-        facts.write(json_line({column: dict(kinds) for column, kinds in counts.items()}))
-
-
-def _describe_export(
-    whole: Whole, out: Writer, how: str, layout: Mapping[str, Any] | None = None
-) -> dict[str, int]:
-    """Write README and `dataset_info.json`; the rows of each column of the README's table.
-
-    Args:
-        how: As `Whole.readme` takes it, with TABLE and CORPUS to be filled in.
-        layout: What LLaMA-Factory is told of each split; None for what it does not read.
-    """
-    name = whole.corpus.name
-    if layout is not None:
-        datasets = {
-            f"{name}_{split}": {"file_name": f"{split}.jsonl", **layout} for split in whole.splits
-        }
-        out.write("dataset_info.json", f"{json.dumps(datasets, indent=2)}\n".encode())
-    totals: dict[str, Counter[str]] = {}
-    for split in whole.splits:
-        for counts in whole.values(split, "counts"):
-            for column, kinds in counts.items():
-                totals.setdefault(column, Counter()).update(kinds)
-    lines = [f"| kind | {' | '.join(totals)} |", "|---|" + "---:|" * len(totals)]
-    for kind in dict.fromkeys((*KINDS, *SCORED_KINDS)):
-        numbers = [kinds[kind] for kinds in totals.values()]
-        if any(numbers):
-            lines.append(f"| {kind} | {' | '.join(f'{number:,}' for number in numbers)} |")
-    whole.readme(out, how.replace("TABLE", "\n".join(lines)).replace("CORPUS", name))
-    return {column: kinds.total() for column, kinds in totals.items()}
+def _write_layout(whole: Whole, out: Writer, layout: Mapping[str, Any]) -> None:
+    """Write `dataset_info.json`, by which LLaMA-Factory reads each split."""
+    datasets = {
+        f"{whole.corpus.name}_{split}": {"file_name": f"{split}.jsonl", **layout}
+        for split in whole.splits
+    }
+    out.write("dataset_info.json", f"{json.dumps(datasets, indent=2)}\n".encode())
 
 
 # Conversations about recordings.
@@ -107,74 +73,37 @@ _TURNS: Final = {
         "assistant_tag": "assistant",
     },
 }
-_CHAT_HOW: Final = """\
-`SPLIT.jsonl` has a line per conversation; those of a sample follow each other:
-
-- `messages`: turns of user and assistant. `<audio>` in the first stands for a recording, two of
-  them for two.
-- `audios`: the recordings; paths start at this folder.
-- `id`, `kind`, `group`, `samples`; `proofs`: for each answer the prompt, what it claims of the
-  samples, as JSON text in the form of the corpus's manifest, and a wrong answer with its claims.
-
-`kind` is `describe` (a caption), `timestamps` (dense captions), a kind of question, `difference` or
-`which` (of two recordings), or `conversation`: up to four questions about one recording. Each but
-the first is asked, after the very same words, of another recording that answers it differently.
-
-Each prompt but those of `describe` and `timestamps` is asked of two recordings (or of two in either
-order) that answer it differently, as often with one answer as with the other. So text alone answers
-none. What finds no such recording is left out; of `which` and `difference` pairs of samples are
-counted, of other kinds questions:
-
-TABLE
-
-    swift sft --dataset train.jsonl ...                       # here, or with ROOT_IMAGE_DIR=FOLDER
-    llamafactory-cli train ... --stage sft --dataset_dir FOLDER --dataset CORPUS_train
-    SFTTrainer(..., train_dataset=load_dataset("json", data_files="FOLDER/train.jsonl")["train"])
-    segue audit MANIFEST --export FOLDER                      # prove every line again
-
-TRL knows no audio (1.16): a collator of your own puts the recordings in place of `<audio>`.
-"""
 
 
-class Chat(ExportFormat):
-    """JSON lines and the stored audio files."""
+class Chat(LinesFormat):
+    """Conversations about recordings."""
 
     name: ClassVar[str] = "chat"
     version: ClassVar[int] = 2
     derived = ("conversations",)
 
-    def part(self, shard: Shard, out: Writer) -> None:
-        """Audio files, and the conversations about this shard's samples."""
-        paths = shard.store_audio(out)
+    def _derive(self, shard: Shard, paths: Mapping[str, str], counts: Counts) -> Rows:
         subjects = shard.subjects()
         contrasts = find_contrasts(subjects, RANDOMNESS, one_way=True)
-        turns: Counter[str] = Counter()
-        with out.piece("conversations") as lines:
-            for conversation in find_conversations(subjects, contrasts.made, RANDOMNESS):
-                exchanges = conversation.exchanges
-                samples = exchanges[0].samples
-                messages = []
-                for place, exchange in enumerate(exchanges):
-                    messages.append(_ask(exchange, 0 if place else len(samples)))
-                    messages.append(_answer(exchange.answer))
-                    turns[exchange.kind] += 1
-                row = _make_row(
-                    conversation.id,
-                    conversation.kind,
-                    conversation.group,
-                    samples,
-                    messages,
-                    paths,
-                )
-                lines.write(json_line(row | {"proofs": [each.to_json() for each in exchanges]}))
+        for conversation in find_conversations(subjects, contrasts.made, RANDOMNESS):
+            exchanges = conversation.exchanges
+            samples = exchanges[0].samples
+            messages = []
+            for place, exchange in enumerate(exchanges):
+                messages.append(_ask(exchange, 0 if place else len(samples)))
+                messages.append(_answer(exchange.answer))
+                counts["answers"][exchange.kind] += 1
+            about = conversation.id, conversation.kind, conversation.group
+            row = _make_row(*about, samples, messages, paths)
+            yield "conversations", row | {"proofs": [each.to_json() for each in exchanges]}
         # Of samples without a pair of captions that oppose each other one is told all the same.
-        left_out = {kind: count for kind, count in contrasts.left_out.items() if kind != DESCRIBE}
-        _write_counts(out, {"answers": turns, _LEFT_OUT: left_out})
+        counts[LEFT_OUT].update(contrasts.left_out)
+        del counts[LEFT_OUT][DESCRIBE]
 
     def finish(self, whole: Whole, out: Writer) -> dict[str, int]:
-        """One file a split, and what LLaMA-Factory asks for."""
-        whole.join(out, "{split}.jsonl", "conversations")
-        return _describe_export(whole, out, _CHAT_HOW, _TURNS)
+        """With what LLaMA-Factory asks for."""
+        _write_layout(whole, out, _TURNS)
+        return super().finish(whole, out)
 
 
 # Preferences: a proven answer and a refuted one to the same prompt.
@@ -189,71 +118,37 @@ _RANKING: Final = {
         "audios": "audios",
     },
 }
-_PREFERENCE_HOW: Final = """\
-`SPLIT.jsonl` has a line per preference. The recordings prove the chosen answer and refute the
-rejected one, however the words are read:
-
-- `messages`, `audios`, `rejected_response`: for ms-swift. `<audio>` in a prompt stands for a
-  recording; paths start at this folder.
-- `query`, `response`, `rejected_response`, `audios`: for LLaMA-Factory, by `dataset_info.json`.
-- `prompt`, `chosen`, `rejected`: messages for TRL, which knows no audio (1.16): a collator of
-  your own puts the recordings of `audios` in place of `<audio>`.
-- `id`, `kind`, `group`, `samples`; `proof`: the prompt, both answers, and what each claims of the
-  samples, as JSON text in the form of the corpus's manifest. `others` are the samples of the
-  mirror, of which the wrong answer is right.
-
-`SPLIT_audios.jsonl` is for ms-swift alone: the answer stays, `rejected_audios` is a recording of
-the same minimal-pair group of which it is refuted. Train on one file at a time: of two, ms-swift
-(4.6) fills in the keys that one lacks, and stops at them.
-
-Every line is followed by its mirror: the same prompt about other recordings (or two in the opposite
-order), with chosen and rejected exchanged. So text alone tells them apart in half of all cases.
-What finds no mirror is left out. The table counts the lines of `SPLIT.jsonl` (text) and of
-`SPLIT_audios.jsonl` (audio); of `describe`, `which` and `difference` pairs of samples are left out,
-of other kinds questions:
-
-TABLE
-
-    swift rlhf --rlhf_type dpo --dataset train.jsonl ...      # here, or with ROOT_IMAGE_DIR=FOLDER
-    llamafactory-cli train ... --stage dpo --dataset_dir FOLDER --dataset CORPUS_train
-    DPOTrainer(..., train_dataset=load_dataset("json", data_files="FOLDER/train.jsonl")["train"])
-    segue audit MANIFEST --export FOLDER                      # prove every line again
-"""
 
 
-class Preference(ExportFormat):
-    """JSON lines and the stored audio files."""
+class Preference(LinesFormat):
+    """Both sides of each contrast, against another answer and against another recording."""
 
     name: ClassVar[str] = "preference"
     version: ClassVar[int] = 2
-    derived = ("texts",)
+    derived = ("text", "audio")
+    files = ("{split}.jsonl", "{split}_audios.jsonl")
 
-    def part(self, shard: Shard, out: Writer) -> None:
-        """Audio files, and both sides of each contrast of this shard."""
-        paths = shard.store_audio(out)
+    def _derive(self, shard: Shard, paths: Mapping[str, str], counts: Counts) -> Rows:
         subjects = {subject.id: subject for subject in shard.subjects()}
         contrasts = find_contrasts([*subjects.values()], RANDOMNESS)
-        counts: dict[str, Counter[str]] = {"text": Counter(), "audio": Counter()}
+        for column in (*self.derived, LEFT_OUT):
+            counts[column] = Counter()
+        counts[LEFT_OUT].update(contrasts.left_out)
         numbers: Counter[str] = Counter()
-        with out.piece("texts") as texts, out.piece("audios") as audios:
-            for contrast in contrasts.made:
-                first = subjects[contrast[0].samples[0]]
-                kinds = [("text", texts)]
-                if all(_is_refuted_by_audio(side, subjects) for side in contrast):
-                    kinds.append(("audio", audios))
-                for rejected, lines in kinds:
-                    for side in contrast:
-                        name = f"{first.id}-p{numbers[first.id]:03d}"
-                        numbers[first.id] += 1
-                        lines.write(json_line(_prefer(name, first.group, side, rejected, paths)))
-                        counts[rejected][side.kind] += 1
-        _write_counts(out, counts | {_LEFT_OUT: contrasts.left_out})
+        for contrast in contrasts.made:
+            first = subjects[contrast[0].samples[0]]
+            by_audio = all(_is_refuted_by_audio(side, subjects) for side in contrast)
+            for rejected in self.derived if by_audio else self.derived[:1]:
+                for side in contrast:
+                    name = f"{first.id}-p{numbers[first.id]:03d}"
+                    numbers[first.id] += 1
+                    counts[rejected][side.kind] += 1
+                    yield rejected, _prefer(name, first.group, side, rejected, paths)
 
     def finish(self, whole: Whole, out: Writer) -> dict[str, int]:
-        """Two files a split, and what LLaMA-Factory asks for."""
-        whole.join(out, "{split}.jsonl", "texts")
-        whole.join(out, "{split}_audios.jsonl", "audios")
-        return _describe_export(whole, out, _PREFERENCE_HOW, _RANKING)
+        """With what LLaMA-Factory asks for."""
+        _write_layout(whole, out, _RANKING)
+        return super().finish(whole, out)
 
 
 def _prefer(
@@ -290,66 +185,31 @@ def _is_refuted_by_audio(exchange: Exchange, subjects: Mapping[str, Subject]) ->
 # Rewards: prompts whose answers a program scores.
 
 
-_GRPO_HOW: Final = """\
-`SPLIT.jsonl` has a line per prompt; `reward.py` scores what a model answers, and says at its head
-how a completion must end:
-
-- `messages`, `audios`: for ms-swift. `<audio>` in a prompt stands for the recording; paths start at
-  this folder.
-- `prompt`: the same messages for TRL, which knows no audio (1.16).
-- `kind`: `answer` (one of two that are offered), `order`, `count`, `interval` (when a sound is
-  heard), or `absent` (the same of a sound that only one of two recordings has).
-- `solution`: the right answer, which scores 1; `rival`: a wrong one, which scores 0.
-- `evidence`: of each sound that the answers are about, when it is heard, in seconds: not from its
-  first sample to its last, but where it is loud enough. A sound without `spans` is not heard.
-- `id`, `group`, `samples`; `proof`: the question's kind, the prompt, both answers, and what each
-  claims of the sample, as JSON text in the form of the corpus's manifest. Of `interval` both claim
-  that the sound is heard; `evidence` says when. `others` is the sample of the mirror.
-
-Every line is followed by its mirror: the same prompt about another recording, with solution and
-rival exchanged. Whatever a model answers by text alone, both rewards together are at most 1.
-What finds no mirror is left out; of `order` and `interval` pairs of samples are counted, of other
-kinds questions:
-
-TABLE
-
-    swift rlhf --rlhf_type grpo --dataset train.jsonl --external_plugins reward.py \\
-        --reward_funcs segue ...                              # here, or with ROOT_IMAGE_DIR=FOLDER
-    GRPOTrainer(..., reward_funcs=reward,                     # from reward import reward
-        train_dataset=load_dataset("json", data_files="FOLDER/train.jsonl")["train"])
-    segue audit MANIFEST --export FOLDER                      # prove every line again
-"""
-
-
-class Grpo(ExportFormat):
-    """JSON lines, the stored audio files, and the reward that scores completions."""
+class Grpo(LinesFormat):
+    """Scored prompts, each followed by its mirror, and the reward that scores completions."""
 
     name: ClassVar[str] = "grpo"
     version: ClassVar[int] = 1
     derived = ("prompts",)
 
-    def part(self, shard: Shard, out: Writer) -> None:
-        """Audio files, and the scored prompts of this shard, each followed by its mirror."""
-        paths = shard.store_audio(out)
+    def _derive(self, shard: Shard, paths: Mapping[str, str], counts: Counts) -> Rows:
         subjects = shard.subjects()
         groups = {subject.id: subject.group for subject in subjects}
         scored = find_scored(subjects, RANDOMNESS)
+        counts["prompts"].update(prompt.kind for prompt in scored.made)
+        counts[LEFT_OUT].update(scored.left_out)
         numbers: Counter[str] = Counter()
-        with out.piece("prompts") as lines:
-            for one, other in zip(scored.made[::2], scored.made[1::2], strict=True):
-                (first,) = one.exchange.samples
-                for prompt in (one, other):
-                    name = f"{first}-r{numbers[first]:03d}"
-                    numbers[first] += 1
-                    lines.write(json_line(_make_prompt(name, groups[first], prompt, paths)))
-        kinds = Counter(prompt.kind for prompt in scored.made)
-        _write_counts(out, {"prompts": kinds, _LEFT_OUT: scored.left_out})
+        for one, other in zip(scored.made[::2], scored.made[1::2], strict=True):
+            (first,) = one.exchange.samples
+            for prompt in (one, other):
+                name = f"{first}-r{numbers[first]:03d}"
+                numbers[first] += 1
+                yield "prompts", _make_prompt(name, groups[first], prompt, paths)
 
     def finish(self, whole: Whole, out: Writer) -> dict[str, int]:
-        """One file a split, and the reward."""
-        whole.join(out, "{split}.jsonl", "prompts")
+        """With the reward."""
         out.write("reward.py", files("synth.derived").joinpath("reward.py").read_bytes())
-        return _describe_export(whole, out, _GRPO_HOW)
+        return super().finish(whole, out)
 
 
 def _make_prompt(

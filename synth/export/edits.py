@@ -18,7 +18,7 @@ from synth.base.own_label import name_of
 from synth.base.units import to_seconds
 from synth.corpus.shards import AudioFormat, decode_audio, encode_audio
 from synth.derived.edits import EDIT, Edit, find_edits
-from synth.export.base import RANDOMNESS, ExportFormat, Whole, add_member, json_line
+from synth.export.base import RANDOMNESS, ExportFormat, Whole, add_member, json_line, read_how
 from synth.export.folder import Writer
 from synth.export.hf import AUDIO_TYPE, DECODING, card_facts, name_file, with_features
 from synth.export.items import ExportItem, Shard
@@ -27,18 +27,6 @@ from synth.scene.timeline import duration
 
 RECIPE: Final = "edits"
 SIDES: Final = ("before", "after")
-
-_FIELDS: Final = """\
-- `instruction` leads from before to after, `reverse_instruction` back.
-- `kind`: `add`, `remove`, `replace`, `quieter`, `louder` or `swap`; `sounds`: the labels it is
-  about; `gain_db`: by how much a sound is raised.
-- `onset_s`, `offset_s`: outside of this stretch before and after are equal, sample for sample.
-- `claims`: two, as JSON text in the form of the corpus's manifest: what is proven before and what
-  is proven after. Except for a level, each is refuted of the other side.
-- Stems are the sounds of a sample, each by itself, and silent where it does not play. Added as
-  16-bit integers they give the sample exactly.
-"""
-
 
 # The edits of a shard with the audio of both sides, one group at a time.
 
@@ -132,13 +120,10 @@ def _take_apart(shard: Shard, item: ExportItem) -> PairSide:
 
 
 class EditFormat(ExportFormat):
-    """An export of edits.
+    """An export of edits."""
 
-    Attributes:
-        how: The README, with UNLIKE for how many pairs are no edits.
-    """
-
-    how: ClassVar[str]
+    derived = ("ids",)
+    expected = "two samples of a group that differ by one edit"
 
     def check(self, shards: Sequence[Shard]) -> None:
         """The corpus must be made by recipe `edits`, and its bank be there."""
@@ -157,6 +142,8 @@ class EditFormat(ExportFormat):
         rows = {row["id"]: row for row in shard.rows()}
         edits = find_edits(shard.subjects([*rows.values()]), rows, RANDOMNESS)
         self.write(shard, edit_groups(shard, edits.made), out)
+        with out.piece("ids") as lines:
+            lines.writelines(json_line(edit.id) for edit in edits.made)
         with out.piece("unlike") as facts:
             facts.write(json_line(edits.left_out[EDIT]))
 
@@ -166,8 +153,8 @@ class EditFormat(ExportFormat):
 
     def finish(self, whole: Whole, out: Writer) -> None:
         """README.md, which says how many pairs are no edits."""
-        how = self.how.replace("UNLIKE", f"{whole.count('unlike'):,}")
-        whole.readme(out, how, self.front_matter(whole))
+        words = {"FIELDS": read_how("edit-fields"), "UNLIKE": f"{whole.count('unlike'):,}"}
+        whole.readme(out, self.name, words, self.front_matter(whole))
 
     def front_matter(self, whole: Whole) -> str:
         """What stands above the README, as YAML."""
@@ -177,23 +164,11 @@ class EditFormat(ExportFormat):
 # As JSON lines that join the audio files of both sides and of their stems.
 
 
-_EDITS_HOW = f"""\
-`SPLIT.jsonl` has a line for every pair of samples of which one becomes the other by one edit:
-
-- `before`, `after`: ids of the samples; `before_audio`, `after_audio`: their files, from this
-  folder; `before_caption`, `after_caption`: what is said of them.
-- `before_stems`, `after_stems`: `label` and `audio` of every sound.
-{_FIELDS}
-Pairs of a group that are no single edit, and so have no line: UNLIKE.
-"""
-
-
 class EditsFormat(EditFormat):
     """JSON lines, the stored audio files, and a file per stem."""
 
     name: ClassVar[str] = "edits"
     version: ClassVar[int] = 2
-    how = _EDITS_HOW
 
     def write(self, shard: Shard, groups: Iterator[EditGroup], out: Writer) -> None:
         """Audio, stems, and the edits of this shard's groups."""
@@ -229,26 +204,6 @@ def _store(side: PairSide, out: Writer) -> dict[str, Any]:
 # With their audio in one file a shard: WebDataset shards, and Parquet for Hugging Face.
 
 
-_UNLIKE = "\nPairs of a group that are no single edit, and so are left out: UNLIKE.\n"
-_HOW_TAR = f"""\
-`SPLIT/*.tar` are WebDataset shards. A sample is an edit: `before.flac` and `after.flac` (or `.wav`)
-are its audio, `before-stem0.flac`, `after-stem0.flac` and so on the sounds of each side by
-themselves, and `json` says what the edit is; `before_stems` and `after_stems` there are the labels
-of the stems.
-
-    import webdataset
-    edits = webdataset.WebDataset("FOLDER/train/train-00000.tar", shardshuffle=False)
-
-{_FIELDS}{_UNLIKE}"""
-_HOW_PARQUET = f"""\
-One Parquet file a shard in `data/`, a row an edit. `before` and `after` are `Audio` columns with
-the files' bytes; `before_stems` and `after_stems` list `label` and `audio` of every sound.
-
-    from datasets import load_dataset
-    edits = load_dataset("FOLDER")
-
-{_FIELDS}{_UNLIKE}"""
-
 _STEMS = pa.list_(pa.struct([("label", pa.string()), ("audio", AUDIO_TYPE)]))
 _TEXT: Final = pa.string()
 _COLUMNS: Final = pa.schema(
@@ -280,7 +235,6 @@ class EditsWebDataset(EditFormat):
 
     name: ClassVar[str] = "edits-webdataset"
     version: ClassVar[int] = 2
-    how = _HOW_TAR
 
     def write(self, shard: Shard, groups: Iterator[EditGroup], out: Writer) -> None:
         """The edits of a shard, members of each adjacent."""
@@ -305,28 +259,24 @@ class EditsHuggingFace(EditFormat):
 
     name: ClassVar[str] = "edits-hf"
     version: ClassVar[int] = 3
-    how = _HOW_PARQUET
     needs = DECODING
 
     def write(self, shard: Shard, groups: Iterator[EditGroup], out: Writer) -> None:
         """The edits of a shard, a row group each group."""
         schema = with_features(_COLUMNS, shard.corpus.sample_rate)
-        samples = 0
         with (
             out.open(name_file(shard)) as file,
             pq.ParquetWriter(file, schema, write_statistics=["id"], use_dictionary=False) as writer,
         ):
             for group in groups:
                 rows = [_embed(row, group.sides) for row in group.rows]
-                samples += len(rows)
                 writer.write_table(pa.Table.from_pylist(rows, schema=schema))
-        with out.piece("rows") as facts:
-            facts.write(json_line(samples))
 
     def front_matter(self, whole: Whole) -> str:
         """The card's facts."""
         tags = ("audio-editing", "source-separation")
-        return card_facts(whole, whole.count("rows"), "audio-to-audio", tags)
+        rows = sum(1 for split in whole.splits for _ in whole.values(split, "ids"))
+        return card_facts(whole, rows, "audio-to-audio", tags)
 
 
 def _embed(row: dict[str, Any], sides: Mapping[str, PairSide]) -> dict[str, Any]:

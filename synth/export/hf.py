@@ -68,22 +68,6 @@ def card_facts(whole: Whole, rows: int, category: str, tags: Sequence[str]) -> s
 
 
 _COLUMNS: Final = make_schema(AUDIO_TYPE)
-_HOW = """\
-One Parquet file a shard in `data/`; `audio` is an `Audio` column with the files' bytes. `caption`
-is the main caption, `captions` are all true ones, `negatives` are false of the audio: never train
-on them as captions. `dense` are captions with times, at three resolutions (`stretch`, `sound`,
-`scene`).
-
-    from datasets import load_dataset
-    corpus = load_dataset("FOLDER")
-    samples = corpus["train"][0]["audio"].get_all_samples()      # needs torchcodec
-
-`datasets` decodes sounds with torchcodec, which is no part of it: for torch 2.11 and newer
-`pip install 'torchcodec>=0.13,<0.14'`, and ffmpeg's libraries (`apt install ffmpeg`). Without it
-`corpus.cast_column("audio", datasets.Audio(decode=False))` gives the files' bytes.
-"""
-
-
 DECODING: Final = "decoding its sounds needs datasets and torchcodec: pip install 'segue-audio[hf]'"
 
 
@@ -118,4 +102,5 @@ class HuggingFace(ExportFormat):
         """The card."""
         rows = sum(shard.samples for shard in whole.shards)
         tags = ("audio-captioning", "audio-text-retrieval")
-        whole.readme(out, _HOW, card_facts(whole, rows, "audio-classification", tags))
+        card = card_facts(whole, rows, "audio-classification", tags)
+        whole.readme(out, self.name, front_matter=card)

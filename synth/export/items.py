@@ -222,11 +222,7 @@ class Shard:
 def list_shards(corpus: Corpus, splits: Sequence[str] = ()) -> tuple[Shard, ...]:
     """The shards of some splits, or of all, in plan order."""
     for split in splits:
-        if split not in corpus.splits:
-            raise CorpusError(
-                f"corpus {corpus.name} has no split {split!r}",
-                fix=f"it has {', '.join(corpus.splits)}",
-            )
+        corpus.refuse_unknown(split)
     path = corpus.folder / SAMPLES_FILE
     pieces: list[tuple[str, str, int, int, int]] = []
     try:

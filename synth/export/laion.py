@@ -35,20 +35,6 @@ SPLIT_NAMES: Final[Mapping[str, str]] = {"val": "valid"}
 """What the loaders call a split, where that is another name."""
 
 _FULL_SCALE: Final = (PCM_SCALE - 1) / PCM_SCALE
-_HOW = """\
-`CORPUS/SPLIT/*.tar` hold `KEY.flac` (48 kHz, mono, 16 bits) and `KEY.json` (`text`: true captions,
-the main one first; `tag`: labels; `original_data`: all else, false captions among it);
-`CORPUS/SPLIT/sizes.json` counts the samples of each. Split `val` is called `valid`.
-
-- LAION-CLAP: `--datasetpath FOLDER --datasetnames CORPUS --datasetinfos train`
-- open_clip: `--dataset-type webdataset-audio --train-data "FOLDER/CORPUS/train/FIRST..LAST.tar"`,
-  the shards' names in braces
-
-LENGTHS
-Fill with silence: `--data-filling pad` for LAION-CLAP, `--audio-fill pad` for open_clip, whose
-default `repeatpad` plays a sample of 5 s or less more than once. In a sample that is looped
-statements of order are false.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +99,7 @@ class Laion(ExportFormat):
             if odd
             else "Every sample has 480,000 frames, which the loaders neither fill up nor cut."
         )
-        whole.readme(out, _HOW.replace("LENGTHS", lengths).replace("CORPUS", whole.corpus.name))
+        whole.readme(out, self.name, {"LENGTHS": lengths, "CORPUS": whole.corpus.name})
 
 
 def count_longer(shards: Sequence[Shard], seconds: Seconds) -> int:

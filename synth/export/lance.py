@@ -19,22 +19,6 @@ _VERSION: Final = "2.1"
 # 64 bit offsets: a reader may ask for more than 2 GB of audio at once.
 _COLUMNS: Final = make_schema(pa.large_binary()).append(pa.field("sample_rate", pa.int64()))
 _WRITTEN_BY_LANCE: Final = ("_versions", "_transactions")
-_HOW = """\
-`SPLIT.lance` is a Lance dataset (`pip install pylance`); `audio` holds the files as the corpus's
-shards do. `caption` is the main caption, `captions` are all true ones, `negatives` are false of the
-audio: never train on them as captions. `dense` are captions with times, at three resolutions
-(`stretch`, `sound`, `scene`).
-
-    import io, lance, soundfile
-    samples = lance.dataset("FOLDER/train.lance")
-    some = samples.take([5, 3, 8], columns=["caption", "audio"]).to_pylist()
-    pcm, rate = soundfile.read(io.BytesIO(some[0]["audio"]), dtype="int16")
-    for batch in samples.to_batches(columns=["caption", "audio"], batch_size=64): ...
-
-Scans give 8,192 rows at once by default: give a `batch_size` where `audio` is among the columns.
-Rows and data files are the same each time; `_versions` and `_transactions` hold the time of the
-export and a random id.
-"""
 
 
 class Lance(ExportFormat):
@@ -73,7 +57,7 @@ class Lance(ExportFormat):
             for name in _WRITTEN_BY_LANCE:
                 for path in sorted((folder / name).iterdir()):
                     out.note(path.relative_to(whole.folder.root).as_posix())
-        whole.readme(out, _HOW)
+        whole.readme(out, self.name)
 
 
 def _folder(split: str) -> str:

@@ -15,17 +15,6 @@ from synth.export.folder import Writer
 from synth.export.items import ExportItem, Shard
 
 _MANIFESTS = ("recordings", "supervisions", "cuts")
-_LHOTSE_HOW = """\
-`CORPUS_recordings_SPLIT.jsonl.gz`, `CORPUS_supervisions_SPLIT.jsonl.gz` and
-`CORPUS_cuts_SPLIT.jsonl.gz` are lhotse's manifests. A cut is a whole sample. Every sound in it is a
-supervision with its onset and duration, its label in `custom["audio_event"]`; the cut's `custom`
-holds `caption`, `captions` (all true ones), `negatives` (false ones) and `relation`. Dense captions
-are supervisions with a `text`, their resolution (`stretch`, `sound` or `scene`) in
-`custom["dense"]`. Paths are relative to this folder:
-
-    cuts = CutSet.from_jsonl_lazy("FOLDER/CORPUS_cuts_train.jsonl.gz")
-    cuts = cuts.with_recording_path_prefix("FOLDER")
-"""
 
 
 class Lhotse(ExportFormat):
@@ -55,7 +44,7 @@ class Lhotse(ExportFormat):
         """One manifest of each kind a split: gzip files may follow one another in one."""
         for kind in _MANIFESTS:
             whole.join(out, f"{whole.corpus.name}_{kind}_{{split}}.jsonl.gz", kind)
-        whole.readme(out, _LHOTSE_HOW.replace("CORPUS", whole.corpus.name))
+        whole.readme(out, self.name, {"CORPUS": whole.corpus.name})
 
 
 @contextmanager
@@ -138,15 +127,6 @@ def describe_cut(
 # NeMo's manifests: a line of JSON a sample, paths relative to the manifest.
 
 
-_NEMO_HOW = """\
-`SPLIT_manifest.jsonl` has a line a sample. `audio_filepath` is relative to the manifest, as NeMo
-resolves it; `duration` is in seconds; `text` is the main caption. Beside these: `captions` (all
-true ones, the main one first), `negatives` (false ones, never to be learnt as true), `labels`,
-`events` with onset and duration in seconds, and `dense`: captions with times, a line for each of
-the resolutions `stretch`, `sound` and `scene`.
-"""
-
-
 class Nemo(ExportFormat):
     """JSON-lines manifests and the stored audio files."""
 
@@ -164,7 +144,7 @@ class Nemo(ExportFormat):
     def finish(self, whole: Whole, out: Writer) -> None:
         """One manifest a split."""
         whole.join(out, "{split}_manifest.jsonl", "manifest")
-        whole.readme(out, _NEMO_HOW)
+        whole.readme(out, self.name)
 
 
 def _entry(item: ExportItem, path: str) -> dict[str, object]:
@@ -193,22 +173,6 @@ def _entry(item: ExportItem, path: str) -> dict[str, object]:
 # Lhotse Shar: per shard a file of cuts, and a tar file of the audio in the same order.
 
 
-_SHAR_HOW = """\
-Each split is a folder in lhotse's Shar layout: `cuts.NNNNNN.jsonl.gz` has the cuts of a shard and
-`recording.NNNNNN.tar` their audio, as the corpus's shard stores it. Both are read in sequence:
-
-    from lhotse import CutSet
-    cuts = CutSet.from_shar(in_dir="FOLDER/train")
-
-A cut is a whole sample. Every sound in it is a supervision with its onset and duration, its label
-in `custom["audio_event"]`; the cut's `custom` holds `caption`, `captions` (all true ones),
-`negatives` (false ones) and `relation`. Dense captions are supervisions with a `text`, their
-resolution (`stretch`, `sound` or `scene`) in `custom["dense"]`.
-
-Keep the length of a cut: in one that is cut again or looped statements of order may be false.
-"""
-
-
 class Shar(ExportFormat):
     """A folder a split; lhotse takes every file in it for data."""
 
@@ -231,4 +195,4 @@ class Shar(ExportFormat):
 
     def finish(self, whole: Whole, out: Writer) -> None:
         """The README, outside the folders that lhotse reads."""
-        whole.readme(out, _SHAR_HOW)
+        whole.readme(out, self.name)

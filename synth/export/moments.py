@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from synth.base.units import to_seconds
 from synth.captions.caption import capitalise
 from synth.corpus.schema import read_timeline
 from synth.derived.questions import Subject, group_members
-from synth.export.base import ExportFormat, Whole, json_line
-from synth.export.folder import Writer
 from synth.export.items import Shard
+from synth.export.lines import Counts, LinesFormat, Rows
 from synth.labels.lexicon import Phrase
 from synth.scene.scene import Event
 from synth.scene.timeline import Timeline
@@ -20,50 +19,22 @@ from synth.truth.windows import find_windows
 ABSENT: Final = "_absent"
 """Behind the name of a split: the queries for sounds that are not heard."""
 
-_HOW: Final = """\
-`SPLIT.jsonl` has one line per query, as Lighthouse (https://github.com/line/lighthouse) reads them:
 
-- `qid`, `query`: a sound; `vid`, `duration`: the sample, and how many seconds it lasts.
-- `relevant_windows`: when the sound is heard, in seconds. All listeners agree on these windows, but
-  for a tenth of each at most.
-- `audio`: the file, relative to this folder; `group`: the sample's group, whose samples are asked
-  for the same sounds.
-
-`SPLIT_absent.jsonl` has the same for sounds that are surely not heard; they have no windows, which
-Lighthouse does not take. UNCERTAIN queries are left out: not all listeners agree on their windows.
-
-Lighthouse looks for features in `qidQID.npz` and `VID.npz`. Predictions are JSON lines with `qid`
-and `pred_relevant_windows`: up to ten of [start, end, score], the best one first.
-
-    segue eval predictions.jsonl test.jsonl
-"""
-
-
-class MomentsFormat(ExportFormat):
-    """JSON lines and the stored audio files."""
+class MomentsFormat(LinesFormat):
+    """Queries for sounds that are heard, and for those that are not."""
 
     name: ClassVar[str] = "moments"
     version: ClassVar[int] = 1
     derived = ("present", "absent")
+    expected = "labelled sounds of which it is certain when they are heard"
+    files = ("{split}.jsonl", f"{{split}}{ABSENT}.jsonl")
 
-    def part(self, shard: Shard, out: Writer) -> None:
-        """Audio files, and this shard's queries."""
-        paths = shard.store_audio(out)
+    def _derive(self, shard: Shard, paths: Mapping[str, str], counts: Counts) -> Rows:
         queries, uncertain = find_queries(shard)
-        with out.piece("present") as present, out.piece("absent") as absent:
-            for query in queries:
-                file = present if query["relevant_windows"] else absent
-                file.write(json_line(query | {"audio": paths[query["vid"]]}))
-        with out.piece("uncertain") as facts:
-            facts.write(json_line(uncertain))
-
-    def finish(self, whole: Whole, out: Writer) -> dict[str, int]:
-        """Two files a split."""
-        whole.join(out, "{split}.jsonl", "present")
-        whole.join(out, f"{{split}}{ABSENT}.jsonl", "absent")
-        uncertain = whole.count("uncertain")
-        whole.readme(out, _HOW.replace("UNCERTAIN", f"{uncertain:,}"))
-        return {"uncertain": uncertain}
+        counts["uncertain"]["queries"] = uncertain
+        for query in queries:
+            piece = "present" if query["relevant_windows"] else "absent"
+            yield piece, query | {"audio": paths[query["vid"]]}
 
 
 def find_queries(shard: Shard) -> tuple[list[dict[str, Any]], int]:

@@ -17,17 +17,6 @@ from synth.export.items import ExportItem, Shard
 
 
 SCHEMA_VERSION: Final = "0.3.4"
-_JAMS_HOW = """\
-`jams/SPLIT/ID.jams` annotates `audio/SPLIT/ID`. Events are in namespace `scaper` (label, source
-clip, onset, duration), captions in `tag_open` over the whole sample, the main one first. Each
-further `tag_open` holds dense captions with their times; its sandbox tells their `resolution`.
-Annotations hold what is true; false captions are in the sandbox alone, with everything else that
-the corpus says of the sample.
-
-    jam = jams.load("jams/train/ID.jams")
-    events = jam.annotations.search(namespace="scaper")[0].to_event_values()
-    captions = [each.value for each in jam.annotations.search(namespace="tag_open")[0].data]
-"""
 
 
 class Jams(ExportFormat):
@@ -45,7 +34,7 @@ class Jams(ExportFormat):
 
     def finish(self, whole: Whole, out: Writer) -> None:
         """What is said of the whole."""
-        whole.readme(out, _JAMS_HOW)
+        whole.readme(out, self.name)
 
 
 def _jam(item: ExportItem, shard: Shard) -> dict[str, Any]:
@@ -128,22 +117,6 @@ def _annotation(
 
 _TAB = "\t"
 _EVENT = ("filename", "onset", "offset", "event_label")
-_DCASE_HOW = """\
-| file | columns |
-|---|---|
-| `audio/SPLIT/` | the audio files |
-| `metadata/SPLIT.tsv` | `filename onset offset event_label`, times in seconds |
-| `metadata/SPLIT_events.csv` | the same for sed_eval, which goes by the ending `.csv` |
-| `metadata/SPLIT_durations.tsv` | `filename duration`, as psds_eval wants it |
-| `metadata/SPLIT_captions.csv` | `file_name,caption_1,caption_2,...`, true captions only |
-
-Events of one label that overlap in one file are one event, from the first onset to the last offset:
-sed_eval and psds_eval take them so. A file with fewer captions than another has empty fields at the
-end of its row.
-
-    strong = pandas.read_csv("metadata/train.tsv", sep="\\t")
-    events = sed_eval.io.load_event_list("metadata/train_events.csv")
-"""
 
 
 class Dcase(ExportFormat):
@@ -183,7 +156,7 @@ class Dcase(ExportFormat):
                 file.write(table_line(("file_name", *names)))
                 for row in whole.values(split, "captions"):
                     file.write(table_line((*row, *[""] * (most + 1 - len(row)))))
-        whole.readme(out, _DCASE_HOW)
+        whole.readme(out, self.name)
 
 
 def strong_labels(events: Sequence[dict[str, Any]]) -> list[tuple[Seconds, Seconds, str]]:

@@ -39,7 +39,6 @@ from synth.llm.checks.text_checks import (
     Differs,
     Distinct,
     Language,
-    MaxWords,
     OneLine,
     TextCount,
     Words,
@@ -56,7 +55,7 @@ if TYPE_CHECKING:
 CHECKS: Final[Mapping[str, type[Check]]] = {
     check.name: check
     for check in (
-        *(OneLine, Differs, Distinct, Words, MaxWords, TextCount, Language),
+        *(OneLine, Differs, Distinct, Words, TextCount, Language),
         *(Reordered, Rebound, SameOrder, NotationTold, Shares),
         *(ScenesCheck, Recomposed, TagsCheck, SameNumerals, SameNames, Measures, Truth),
         *(Reading, SameClaim),
@@ -65,7 +64,7 @@ CHECKS: Final[Mapping[str, type[Check]]] = {
 
 
 def read_checks(listed: Sequence[Any]) -> list[Check]:
-    """Checks as a file lists them: `[{differs: {}}, {max_words: 30}, {truth: refuted}]`."""
+    """Checks as a file lists them: `[{differs: {}}, {words: 30}, {truth: refuted}]`."""
     return [_read(entry, f"checks.{place}") for place, entry in enumerate(listed)]
 
 

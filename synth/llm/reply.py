@@ -107,15 +107,8 @@ def reply_schema(answer: Mapping[str, Any]) -> dict[str, Any]:
     if "id" in checked["properties"]:
         raise ValueError("answer.id: the id is added automatically; leave it out")
     properties = {"id": {"type": "string"}} | checked["properties"]
-    each = {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-    return make_strict(
-        {"type": "object", "properties": {"answers": {"type": "array", "items": each}}}, "reply"
-    )
+    answers = {"type": "array", "items": {"type": "object", "properties": properties}}
+    return make_strict({"type": "object", "properties": {"answers": answers}}, "reply")
 
 
 def find_violations(value: Any, schema: Mapping[str, Any], where: str = "the answer") -> list[str]:

@@ -95,6 +95,10 @@ class Timeline:
         """The labels heard anywhere."""
         return frozenset(placement.label for placement in self.placements)
 
+    def of_label(self, label: str) -> list[Placement]:
+        """The placements of a label."""
+        return [place for place in self.placements if place.label == label]
+
     def crossfade(self, first: int, second: int) -> Frames:
         """How long the crossfade is that joins two events, 0 where none does."""
         for join in self.joins:

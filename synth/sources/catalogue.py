@@ -30,7 +30,7 @@ from synth.audio.treatments import explain_lack
 from synth.base.errors import ClipError
 from synth.base.units import Decibels, Frames, Seconds, resampled_frames, to_decibels
 from synth.corpus.licence import parse_licence
-from synth.sources.reading.base import ClipRef, Recording, Source
+from synth.sources.reading.base import ClipRef, Source
 from synth.truth.ear import Ear
 
 MAX_PEAK: Final = 1e6
@@ -41,34 +41,24 @@ CONSTANT: Final = 2 * 10 ** (SILENCE_DB / 20)
 
 
 @dataclass(frozen=True, slots=True)
-class Acceptance:
+class Acceptance(Limits):
     """Which recordings can be used, and what of them counts as sounding.
 
     Args:
         min_active_s: Shortest active span.
-        max_s: Longest file.
         active_range_db: A 50 ms block belongs to the active span if it is at most this far below
             the loudest one.
-        max_channels: Most channels that are mixed down to one.
-        min_rate: Lowest sampling rate in Hz.
-        max_rate: Highest sampling rate in Hz.
-        mislabelled: Whether a file's name must tell its format.
         decode_timeout_s: Most processor time that reading and measuring one clip may take.
     """
 
-    min_active_s: Seconds = 0.1
     max_s: Seconds = 600.0
-    active_range_db: Decibels = 50.0
     max_channels: int = 2
     min_rate: int = 4_000
     max_rate: int = 96_000
     mislabelled: Mislabelled = Mislabelled.REFUSE
+    min_active_s: Seconds = 0.1
+    active_range_db: Decibels = 50.0
     decode_timeout_s: Seconds = 60.0
-
-    @property
-    def limits(self) -> Limits:
-        """What of it a file's header can break."""
-        return Limits(self.max_s, self.max_channels, self.min_rate, self.max_rate, self.mislabelled)
 
     def refusal(self, seconds: Seconds) -> str:
         """Why a clip cannot be used of which only the length is known; "" where it can."""
@@ -98,12 +88,11 @@ def catalogue(
     Levels are those of the active span alone, padding and silence do not count. They are measured
     at the bank's rate, as it may lack what is loud in the file.
     """
-    limits = acceptance.limits
-    with use_limits(limits):
+    with use_limits(acceptance):
         recording = source.load(ref)
     audio, rate = recording.audio, recording.rate
-    limits.check(recording.channels, rate)
-    limits.check_length(len(audio), 1, rate)
+    acceptance.check(recording.channels, rate)
+    acceptance.check_length(len(audio), 1, rate)
     if not len(audio):
         raise ClipError("is silent: it holds no samples")
     if not np.isfinite(audio).all():
@@ -123,9 +112,13 @@ def catalogue(
     # A corpus at a lower rate loses what lies above its band: levels are those of what it plays.
     played = resample(active, rate, bank_rate).copy()
     ramp_cut(played, bank_rate, begins=True, ends=True)
-    known = _find_known(recording, active, acceptance)
-    if lack := _explain_lack(recording, known, played, bank_rate):
-        raise ClipError(f"{recording.treatment} can hardly be heard: {lack}")
+    known = active  # the sound by which it is known again
+    if recording.treatment is not None and recording.untreated is not None:
+        untreated_span, untreated = _find_active(recording.untreated, rate, acceptance)
+        known = untreated if untreated_span else active
+        before = resample(known, rate, bank_rate)
+        if lack := explain_lack(recording.treatment, before, played, bank_rate):
+            raise ClipError(f"{recording.treatment} can hardly be heard: {lack}")
     row = library_columns(source.name, ref) | {
         "sample_rate": rate,
         "channels": recording.channels,
@@ -143,14 +136,6 @@ def catalogue(
     return CataloguedClip(row, played)
 
 
-def _explain_lack(recording: Recording, known: Audio, played: Audio, bank_rate: int) -> str:
-    """Why a treated clip is not clearly another than the untreated one, as the bank plays both."""
-    if recording.treatment is None or recording.untreated is None:
-        return ""
-    before = resample(known, recording.rate, bank_rate)
-    return explain_lack(recording.treatment, before, played, bank_rate)
-
-
 def _find_active(
     audio: Audio, rate: int, acceptance: Acceptance
 ) -> tuple[ActiveSpan | None, Audio]:
@@ -158,14 +143,6 @@ def _find_active(
     clean = remove_rumble(audio, rate)
     span = active_span(clean, rate, acceptance.active_range_db)
     return span, clean[span.onset : span.offset] if span else clean[:0]
-
-
-def _find_known(recording: Recording, active: Audio, acceptance: Acceptance) -> Audio:
-    """The sound by which a clip is known again."""
-    if recording.untreated is None:
-        return active
-    span, untreated = _find_active(recording.untreated, recording.rate, acceptance)
-    return untreated if span else active
 
 
 def find_segments(row: Mapping[str, Any], ear: Ear) -> list[dict[str, int]]:

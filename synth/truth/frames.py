@@ -76,8 +76,8 @@ def label_frames(
         if are_confusable(place.label, label):
             for onset, offset in place.heard.faint:
                 states[onset * parts // samples : -(-offset * parts // samples)] = faint
-    own = (place.heard.clear for place in heard.placements if place.label == label)
-    for onset, offset in unite(chain.from_iterable(own)):
+    own = chain.from_iterable(place.heard.clear for place in heard.of_label(label))
+    for onset, offset in unite(own):
         stop = count if offset >= length else offset * parts // samples
         states[-(-onset * parts // samples) : stop] = clear
     return states

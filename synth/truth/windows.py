@@ -24,7 +24,7 @@ def find_windows(label: str, heard: Timeline, pause: Frames) -> Stretches | None
     Args:
         pause: Shorter pauses interrupt no window.
     """
-    own = [place for place in heard.placements if place.label == label]
+    own = heard.of_label(label)
     events = {place.event for place in own}  # a tag of the same sound is no other sound
     for place in heard.placements:
         if place.event not in events and are_confusable(place.label, label):

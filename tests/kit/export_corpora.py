@@ -32,6 +32,24 @@ Exported = Callable[[Corpus, str], Path]
 """The folder of a corpus's export in a format."""
 
 
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    """A small corpus at 16 kHz."""
+    return built(tmp_path_factory, {})
+
+
+@pytest.fixture(scope="session")
+def wide(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    """A smaller one of 10 s samples at 48 kHz, with a split `val`."""
+    return built(tmp_path_factory, WIDE)
+
+
+@pytest.fixture(scope="session")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Exported:
+    """The folder of a corpus's export, made once."""
+    return export_once(tmp_path_factory)
+
+
 def export_once(tmp_path_factory: pytest.TempPathFactory) -> Exported:
     """Makes each export when it is first asked for."""
 

@@ -20,7 +20,9 @@ import pytest
 import soundfile
 
 from synth.corpus.corpus import Corpus
-from tests.kit.export_corpora import WIDE, Exported, built, export_once
+from tests.kit.export_corpora import built, corpus, exported, wide
+
+__all__ = ["corpus", "exported", "wide"]
 
 IMAGES = ("datasets", "transforms", "transforms.functional", "ops", "ops.misc")
 
@@ -42,26 +44,9 @@ def pytest_make_collect_report() -> Generator[None, Any, Any]:
 
 
 @pytest.fixture(scope="session")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    """A small corpus at 16 kHz."""
-    return built(tmp_path_factory, {})
-
-
-@pytest.fixture(scope="session")
-def wide(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    """10 s samples at 48 kHz."""
-    return built(tmp_path_factory, WIDE)
-
-
-@pytest.fixture(scope="session")
 def short(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     """Samples of a few seconds."""
     return built(tmp_path_factory, {"corpus": "short"})
-
-
-@pytest.fixture(scope="session")
-def exported(tmp_path_factory: pytest.TempPathFactory) -> Exported:
-    return export_once(tmp_path_factory)
 
 
 @pytest.fixture(scope="module")

@@ -38,7 +38,6 @@ from synth.audio.decoding.streams import (
     split_flac,
     split_mpeg,
     split_ogg,
-    state_caf_size,
 )
 from synth.base.doors import plain_text
 from synth.base.errors import ClipError
@@ -54,15 +53,9 @@ _CRASHES: Final = frozenset({"SIGSEGV", "SIGABRT", "SIGFPE", "SIGILL"})
 """What a file can do to a decoder; other signals come from the system or a person."""
 
 
-def read_audio(
-    data: bytes, suffix: str, limits: Limits | None = None
-) -> tuple[Float32[np.ndarray, "frames channels"], int]:
-    """Samples at full scale 1, shape (frames, channels), and the rate in Hz.
-
-    Args:
-        limits: Which files are decoded; by default those that `reading` set.
-    """
-    limits = limits or current_limits()
+def read_audio(data: bytes, suffix: str) -> tuple[Float32[np.ndarray, "frames channels"], int]:
+    """Samples at full scale 1, shape (frames, channels), and the rate in Hz; see `use_limits`."""
+    limits = current_limits()
     form = detect_format(data)
     if limits.mislabelled is Mislabelled.REFUSE and (reason := explain_mismatch(form, suffix)):
         raise ClipError(reason)
@@ -108,7 +101,6 @@ def _split(data: bytes, limits: Limits) -> Iterator[FilePart]:
                 find_end(data, form)
                 yield FilePart(data, form)
             case _:
-                data = state_caf_size(data) if form is FileFormat.CAF else data
                 end = find_end(data, form)
                 yield FilePart(data[:end], form)
         end = skip_tags(data, end)

@@ -141,6 +141,10 @@ def _list(statements: frozenset[Statement]) -> str:
 # lacks is refused, for a claim about it would be refuted whatever it says.
 
 
+_EVENTS_MS: Final = 100
+"""Of events in seconds: up to which two follow one another, and from which both are heard."""
+
+
 class Truth(Check):
     """Each notation is proven, or refuted, on the item's timeline.
 
@@ -149,38 +153,22 @@ class Truth(Check):
 
     Args:
         expect: `proven` for captions, `refuted` for hard negatives.
-        transition_ms: For events in seconds: overlap up to which two follow one another.
-        audible_ms: For events in seconds: shortest overlap that can be heard.
     """
 
     name: ClassVar[str] = "truth"
     main: ClassVar[str] = "expect"
     expect: Literal["proven", "refuted"]
-    transition_ms: int = 100
-    audible_ms: int = 100
 
     def faults(self, case: Case) -> list[str]:
         """Notation that does not parse, labels that are not heard, and untested claims."""
         try:
-            placed = self._timeline(case.item.fields)
+            placed = _read_timeline(case.item.fields)
         except SceneError as error:
             return [f"its recording has no timeline: {error.message}"]
         if placed is None:
             return []
-        heard, tolerance = placed
-        faults = [(text, self._fault(text, heard, tolerance)) for text in self.select_texts(case)]
-        return [fault for _, fault in faults if fault]
-
-    def _timeline(self, fields: Mapping[str, Any]) -> tuple[Timeline, Tolerance] | None:
-        if fields.get("scene") is not None:
-            scene = from_json(fields["scene"])
-            stored = fields.get("activity")
-            activities = None if stored is None else [Activity.from_json(item) for item in stored]
-            tolerance = Tolerance(audible=int(fields.get("audible") or 1))
-            return timeline(scene, activities), tolerance
-        if fields.get("events") is not None:
-            return events_timeline(fields["events"]), Tolerance(self.transition_ms, self.audible_ms)
-        return None
+        faults = (self._fault(text, *placed) for text in self.select_texts(case))
+        return [fault for fault in faults if fault]
 
     def _fault(self, text: str, heard: Timeline, tolerance: Tolerance) -> str:
         scene, fault = parse_scene(text)
@@ -194,6 +182,18 @@ class Truth(Check):
         if self.expect == "refuted" and not refutes(heard, scene, tolerance):
             return f"{quote(text)} may be true of the recording; it must be false"
         return ""
+
+
+def _read_timeline(fields: Mapping[str, Any]) -> tuple[Timeline, Tolerance] | None:
+    if fields.get("scene") is not None:
+        scene = from_json(fields["scene"])
+        stored = fields.get("activity")
+        activities = None if stored is None else [Activity.from_json(item) for item in stored]
+        tolerance = Tolerance(audible=int(fields.get("audible") or 1))
+        return timeline(scene, activities), tolerance
+    if fields.get("events") is not None:
+        return events_timeline(fields["events"]), Tolerance(_EVENTS_MS, _EVENTS_MS)
+    return None
 
 
 def events_timeline(events: list[Mapping[str, Any]]) -> Timeline:

@@ -47,7 +47,6 @@ class ScenesCheck(Check):
         labels: The item's field that lists the labels; any will do for an item without it.
         least: Fewest sounds of a scene.
         most: Most sounds of a scene.
-        repeats: Whether a label may come twice in a scene.
     """
 
     name: ClassVar[str] = "scenes"
@@ -55,7 +54,6 @@ class ScenesCheck(Check):
     labels: OptionalField = "labels"
     least: int = Field(default=1, ge=1)
     most: int = Field(default=100, ge=1)
-    repeats: bool = False
 
     def faults(self, case: Case) -> list[str]:
         """Notation that does not parse, unknown labels, too few or many sounds, scenes repeated."""
@@ -81,7 +79,7 @@ class ScenesCheck(Check):
             faults += _explain_unknown(named, known)
         if not self.least <= len(named) <= self.most:
             faults.append(f"has {len(named)} sounds; {self.least} to {self.most} are asked for")
-        if not self.repeats and len(set(named)) < len(named):
+        if len(set(named)) < len(named):
             faults.append("names a label twice")
         return faults
 
@@ -98,20 +96,18 @@ def _explain_unknown(named: Iterable[str], known: Sequence[str]) -> list[str]:
 
 
 class Recomposed(Check):
-    """Each notation composes the labels of the original's notation, in another or the same way.
+    """Each notation composes the labels of the original's notation in another way.
 
     Args:
         original: Where the answer gives the notation of the original. A `claim` of the item, a
             scene over labels as JSON, goes before it.
-        same: Whether the composition must be the original's, instead of another.
     """
 
     name: ClassVar[str] = "recomposed"
     original: AnswerPlace = "scene"
-    same: bool = False
 
     def faults(self, case: Case) -> list[str]:
-        """Notation that does not parse, other labels, and the composition that is not wanted."""
+        """Notation that does not parse, other labels, and the same composition."""
         texts = self.select_texts(case)
         original = _claimed_scene(case)
         if original is None:
@@ -121,21 +117,16 @@ class Recomposed(Check):
             original, fault = parse_scene(given)
             if original is None:
                 return [fault]
-        faults = []
+        faults, shown = [], quote(format_scene(original))
         for text in texts:
             scene, fault = parse_scene(text)
-            fault = fault if scene is None else self._fault(scene, original)
-            if fault:
-                faults.append(fault if scene is None else f"{quote(text)} {fault}")
+            if scene is None:
+                faults.append(fault)
+            elif Counter(labels(scene)) != Counter(labels(original)):
+                faults.append(f"{quote(text)} must hold exactly the labels of {shown}")
+            elif meaning(scene) == meaning(original):
+                faults.append(f"{quote(text)} must not be the same composition as {shown}")
         return faults
-
-    def _fault(self, scene: Scene, original: Scene) -> str:
-        shown = quote(format_scene(original))
-        if Counter(labels(scene)) != Counter(labels(original)):
-            return f"must hold exactly the labels of {shown}"
-        if (meaning(scene) == meaning(original)) is not self.same:
-            return f"must {'be' if self.same else 'not be'} the same composition as {shown}"
-        return ""
 
 
 def _claimed_scene(case: Case) -> Scene | None:

@@ -158,12 +158,6 @@ class Words(TextCheck):
             yield f"has {count} words; at most {self.most} are allowed"
 
 
-class MaxWords(Words):
-    """The same under the name by which the upper bound alone is given: `max_words: 30`."""
-
-    name: ClassVar[str] = "max_words"
-
-
 class TextCount(Check):
     """How many texts an answer may have.
 

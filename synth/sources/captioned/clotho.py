@@ -34,13 +34,8 @@ _CAPTIONS: Final = tuple(f"caption_{number}" for number in range(1, 6))
 _CAPTION_COLUMNS: Final = Columns(("file_name", *_CAPTIONS), _MEND)
 _METADATA_COLUMNS: Final = Columns(
     (
-        "file_name",
-        "keywords",
-        "sound_id",
-        "sound_link",
-        "start_end_samples",
-        "manufacturer",
-        "license",
+        *("file_name", "keywords", "sound_id", "sound_link"),
+        *("start_end_samples", "manufacturer", "license"),
     ),
     _MEND,
 )

@@ -47,15 +47,9 @@ SIZES: Final = ("small", "medium", "large", "full")
 CLIP_S: Final = 30.0
 _MEND: Final = "give the folder that holds fma_metadata/ and fma_small/"
 _NEEDED: Final = (
-    "set.split",
-    "set.subset",
-    "track.title",
-    "track.license",
-    "track.duration",
-    "track.genres",
-    "track.genres_all",
-    "track.tags",
-    "artist.name",
+    *("set.split", "set.subset", "artist.name"),
+    *("track.title", "track.license", "track.duration"),
+    *("track.genres", "track.genres_all", "track.tags"),
 )
 _NUMBERS: Final = re.compile(r"\[\s*(?:\d+(?:\s*,\s*\d+)*)?\s*\]")
 

@@ -30,13 +30,8 @@ CLASSES: Final = "class_labels_indices.csv"
 _MEND: Final = "give the folder of MusicCaps' musiccaps-public.csv"
 _COLUMNS: Final = Columns(
     (
-        "ytid",
-        "start_s",
-        "end_s",
-        "audioset_positive_labels",
-        "aspect_list",
-        "caption",
-        "is_audioset_eval",
+        *("ytid", "start_s", "end_s", "audioset_positive_labels"),
+        *("aspect_list", "caption", "is_audioset_eval"),
     ),
     _MEND,
 )

@@ -83,14 +83,35 @@ class RowSource(Settings):
     attribution: str = ""
     id_prefix: str = Field(default="", pattern=r"^[A-Za-z0-9_.-]*$")
     name: ClassVar[str]
+    expected: ClassVar[tuple[str, str]]
+    """What must be there, and the fix where it is not."""
 
     @property
     def folder(self) -> Path:
         """What paths are below."""
         return self.root.parent if self.root.is_file() else self.root
 
-    def refs_of(self, tables: Sequence[SoundTable]) -> Iterator[ClipRef]:
-        """One clip a row, in the order of the tables; rows of one id and sound are one clip."""
+    def refs(self) -> Iterator[ClipRef]:
+        """One clip a row, in the order of the tables; rows of one id and sound are one clip.
+
+        The split is the dataset's own, or the one that a path tells, where any does.
+        """
+        what, fix = self.expected
+        if not self.root.is_file():
+            require_folder(self.root, "the dataset's folder", fix)
+        tables = list(self._list_tables())
+        if not tables:
+            raise SourceError(f"{self.root}: no {what}", fix=fix)
+        return self._list_refs(tables)
+
+    def _list_tables(self) -> Iterator[SoundTable]:
+        """The Parquet files, in the order of their paths."""
+        root = self.root
+        is_one = root.is_file()
+        paths = [root] if is_one else [p for p in walk(root) if p.suffix == ".parquet"]
+        yield from _name_tables(self.folder, sorted(paths))
+
+    def _list_refs(self, tables: Sequence[SoundTable]) -> Iterator[ClipRef]:
         card = Card.read(self.folder)
         clips: dict[str, ClipRef] = {}
         for table in tables:
@@ -240,11 +261,6 @@ def _dig(value: Any, name: str) -> Any:
     return _dig(value[head], rest) if rest and head in value else None
 
 
-def _parquet_files(folder: Path) -> list[Path]:
-    """The Parquet files below a folder, in the order of their paths."""
-    return sorted(path for path in walk(folder) if path.suffix == ".parquet")
-
-
 def _name_tables(folder: Path, paths: Sequence[Path]) -> list[SoundTable]:
     """The tables at some paths, with the splits that the dataset's card says, or their names."""
     card = Card.read(folder)
@@ -280,23 +296,16 @@ class HuggingFaceSource(RowSource):
     """The dataset's folder; features of type ClassLabel become their names."""
 
     name: ClassVar[str] = "hf"
+    expected = "Hugging Face dataset", _HF_MEND
 
-    def refs(self) -> Iterator[ClipRef]:
-        """One clip a row; the split is the dataset's own."""
-        require_folder(self.root, "the dataset's folder", _HF_MEND)
-        tables = list(self._tables())
-        if not tables:
-            raise SourceError(f"{self.root}: no Hugging Face dataset", fix=_HF_MEND)
-        return self.refs_of(tables)
-
-    def _tables(self) -> Iterator[SoundTable]:
+    def _list_tables(self) -> Iterator[SoundTable]:
         if (self.root / "dataset_dict.json").is_file():
             for split in read_form(self.root / "dataset_dict.json", _Splits, _HF_MEND).splits:
                 yield from self._list_saved(Path(split), split)
         elif (self.root / "state.json").is_file():
             yield from self._list_saved(Path(), "")
         else:
-            yield from _name_tables(self.root, _parquet_files(self.root))
+            yield from super()._list_tables()
 
     def _list_saved(self, folder: Path, split: str) -> Iterator[SoundTable]:
         state = read_form(self.root / folder / "state.json", _State, _HF_MEND)
@@ -310,19 +319,8 @@ class HuggingFaceSource(RowSource):
             yield SoundTable(folder / part.filename, split or state.split or "")
 
 
-_PARQUET_MEND: Final = "give a Parquet file, or a folder of them"
-
-
 class ParquetSource(RowSource):
-    """One `.parquet` file, or all those below a folder in the order of their names."""
+    """One `.parquet` file, or all those below a folder."""
 
     name: ClassVar[str] = "parquet"
-
-    def refs(self) -> Iterator[ClipRef]:
-        """One clip a row; the split is the one that a path tells, where any does."""
-        if not self.root.is_file():
-            require_folder(self.root, "the file or folder", _PARQUET_MEND)
-        paths = [self.root] if self.root.is_file() else _parquet_files(self.root)
-        if not paths:
-            raise SourceError(f"{self.root}: no Parquet file", fix=_PARQUET_MEND)
-        return self.refs_of(_name_tables(self.folder, paths))
+    expected = "Parquet file", "give a Parquet file, or a folder of them"

@@ -28,7 +28,7 @@ from pipelines.store.store import Store
 from synth.base.command import CommandResult
 from synth.base.errors import SegueError
 from synth.base.progress import Silent
-from synth.sources.procedural.foley.source import Foley
+from synth.sources.procedural.sources import Foley
 from synth.sources.selection import split_finder
 from tests.kit.cases import cases
 

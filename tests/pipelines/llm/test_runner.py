@@ -234,9 +234,9 @@ def test_answers_that_todays_checks_refuse_are_asked_for_again(tmp_path: Path) -
         first = settings(tmp_path, server.base_url, captions(5))
         generate(first, Silent())
         prompt = Path(first.task)
-        prompt.write_text(prompt.read_text().replace("checks:", "checks:\n  - max_words: 5"))
+        prompt.write_text(prompt.read_text().replace("checks:", "checks:\n  - words: 5"))
         done = generate(first, Silent())
-        prompt.write_text(prompt.read_text().replace("max_words: 5", "max_words: 9"))
+        prompt.write_text(prompt.read_text().replace("words: 5", "words: 9"))
         freed = generate(settings(tmp_path, server.base_url, [], retry_failed=True), Silent())
     assert sum(done.failed.values()) == 5
     assert done.account.requests == 1

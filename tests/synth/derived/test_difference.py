@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from synth.base.rng import Randomness
 from synth.derived.differences import (
-    FRAMES,
     DifferenceKind,
     find_differences,
     reverse_kind,
     wordings,
 )
 from synth.derived.questions import Derived, Exchange, Subject
+from synth.derived.wording import list_frames
 from synth.recipes.triplets import Triplets
 from synth.scene.scene import Concat, Event
 from synth.scene.timeline import timeline
@@ -106,10 +106,11 @@ def test_kinds_of_differences() -> None:
     single = asked.planned(Triplets(stage_a=True), asked.clips(("Bark", "Rain", "Siren")))
     beside = find_differences(single, Randomness(0)).made
     assert {each.detail for each in beside} == {kinds.ADDED, kinds.REMOVED}
-    assert set(FRAMES) == set(kinds)
-    for kind, frames in FRAMES.items():
+    by_kind = list_frames("difference")
+    assert set(by_kind) == set(kinds)
+    for kind in kinds:
+        frames, twins = by_kind[kind], by_kind[reverse_kind(kind)]
         assert len(set(frames)) >= 3
-        twins = FRAMES[reverse_kind(kind)]
         assert len(twins) == len(frames)
         assert [".clause}" in frame for frame in frames] == [".clause}" in each for each in twins]
 

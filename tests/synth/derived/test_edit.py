@@ -7,8 +7,9 @@ from typing import NamedTuple
 import pytest
 
 from synth.base.rng import Randomness
-from synth.derived.edits import EDIT, FRAMES, Edit, Rows, find_edits, wordings
+from synth.derived.edits import EDIT, Edit, Rows, find_edits, wordings
 from synth.derived.questions import Derived, Subject, subjects
+from synth.derived.wording import list_frames
 from synth.labels.lexicon import Phrase
 from synth.recipes.base import Clip, Levels, Recipe, Setting
 from synth.recipes.edits import Edits
@@ -90,7 +91,7 @@ def test_instructions_read_as_people_write(pairs: Edited) -> None:
 
 def test_words_name_their_sounds_no_others_and_take_out_the_whole_one(pairs: Edited) -> None:
     """Others may come before both of two, and a sound may last longer than one beside it."""
-    assert all(len(frames) == len(set(frames)) > 1 for frames in FRAMES.values())
+    assert all(len(frames) == len(set(frames)) > 1 for frames in list_frames("edit").values())
     for edit in pairs.edits.made:
         phrases = [Phrase.of_label(label) for label in edit.change.sounds]
         for text in map(str.lower, wordings(edit.change, edit.claims)):

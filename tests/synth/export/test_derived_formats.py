@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import runpy
 from collections import Counter
 from contextlib import AbstractContextManager, nullcontext
@@ -20,6 +19,7 @@ from synth.derived.questions import Subject
 from synth.export.items import list_shards
 from synth.scene.claim import claim_from_text
 from tests.kit.cases import cases
+from tests.kit.chats import read_lines
 from tests.kit.corpora import manifests
 from tests.kit.export_corpora import Exported
 
@@ -50,12 +50,8 @@ def test_an_export_without_rows_is_refused(
 # Questions and differences
 
 
-def read(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
 def read_all(folder: Path, corpus: Corpus) -> list[dict[str, Any]]:
-    return [row for split in corpus.splits for row in read(folder / f"{split}.jsonl")]
+    return [row for split in corpus.splits for row in read_lines(folder / f"{split}.jsonl")]
 
 
 @pytest.fixture(scope="module")
@@ -149,7 +145,7 @@ def test_exported_conversations_hold_and_lead_to_their_audio(
     exported: Exported, corpus: Corpus, about: dict[str, Subject]
 ) -> None:
     folder = exported(corpus, "chat")
-    rows = read(folder / "test.jsonl")
+    rows = read_lines(folder / "test.jsonl")
     assert len({row["id"] for row in rows}) == len(rows)
     assert {row["samples"][0] for row in rows} == {i for i in about if "-test-" in i}
     for row in rows:
@@ -170,7 +166,7 @@ def test_exported_preferences_hold_and_lead_to_their_audio(
     exported: Exported, corpus: Corpus, about: dict[str, Subject]
 ) -> None:
     folder = exported(corpus, "preference")
-    texts, audios = read(folder / "test.jsonl"), read(folder / "test_audios.jsonl")
+    texts, audios = read_lines(folder / "test.jsonl"), read_lines(folder / "test_audios.jsonl")
     assert len({row["id"] for row in (*texts, *audios)}) == len(texts) + len(audios)
     for row in (*texts, *audios):
         assert prove(row["proof"], about)
@@ -193,7 +189,7 @@ def test_exported_rewards_pay_the_truth_by_the_file_beside_them(
     exported: Exported, corpus: Corpus, about: dict[str, Subject]
 ) -> None:
     folder = exported(corpus, "grpo")
-    rows = read(folder / "test.jsonl")
+    rows = read_lines(folder / "test.jsonl")
     assert {row["kind"] for row in rows} >= {"answer", "order", "absent"}
     assert len({row["id"] for row in rows}) == len(rows)
     for row in rows:
@@ -221,7 +217,7 @@ def test_readme_counts_rows_of_each_kind_and_what_was_left_out(
 ) -> None:
     folder = exported(corpus, name)
     text = (folder / "README.md").read_text(encoding="utf-8")
-    rows = [row for split in corpus.splits for row in read(folder / f"{split}.jsonl")]
+    rows = read_all(folder, corpus)
     proofs = [each for row in rows for each in row.get("proofs", [row.get("proof")])]
     kinds = Counter(each["kind"] for each in (rows if name == "grpo" else proofs))
     for kind, count in kinds.items():

@@ -19,7 +19,8 @@ from pipelines.export import export_corpus
 from synth.audio.dsp import Pcm
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import Corpus
-from synth.derived.edits import find_edits
+from synth.derived.edits import EDIT, find_edits
+from synth.derived.questions import Derived
 from synth.export.base import RANDOMNESS
 from synth.export.edits import edit_groups
 from synth.export.items import ExportItem, Shard, list_shards
@@ -27,6 +28,7 @@ from synth.scene.claim import claim_from_text
 from synth.scene.scene import Concat, from_text, to_text
 from synth.scene.timeline import places
 from tests.kit.cases import cases
+from tests.kit.chats import read_lines
 from tests.kit.export_corpora import Exported, built
 
 SPEC: dict[str, Any] = {
@@ -49,11 +51,7 @@ def edited(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
 @pytest.fixture(scope="module")
 def rows(exported: Exported, edited: Corpus) -> list[dict[str, Any]]:
     folder = exported(edited, "edits")
-    return [
-        json.loads(line)
-        for split in edited.splits
-        for line in (folder / f"{split}.jsonl").read_text(encoding="utf-8").splitlines()
-    ]
+    return [row for split in edited.splits for row in read_lines(folder / f"{split}.jsonl")]
 
 
 def read(path: Path) -> Pcm:
@@ -156,6 +154,15 @@ def test_a_scene_longer_than_its_audio_is_refused_and_not_rendered(edited: Corpu
     edits = find_edits(shard.subjects(), rows, RANDOMNESS).made
     with pytest.raises(CorpusError, match="lasts longer than its audio"):
         list(edit_groups(stretched, edits))
+
+
+@cases("name", ["edits", "edits-webdataset", "edits-hf"])
+def test_an_export_without_edits_is_refused(
+    edited: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr("synth.export.edits.find_edits", lambda *_: Derived((), {EDIT: 6}))
+    with pytest.raises(CorpusError, match="of recipe edits, gives no rows of edits"):
+        export_corpus(edited, name, tmp_path / "out")
 
 
 @cases("name", ["edits", "edits-webdataset", "edits-hf"])

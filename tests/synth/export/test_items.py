@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import io
 import shutil
+import sys
 import tarfile
 from collections.abc import Callable
 from functools import partial
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.export import export_corpus
 from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import Corpus
 from synth.export import FORMATS, find_format
@@ -44,6 +46,16 @@ def test_unknown_split_and_format_are_clear_errors(corpus: Corpus) -> None:
         made = find_format(name)
         assert isinstance(made, ExportFormat)
         assert made.name == name
+
+
+def test_a_missing_package_is_told_with_the_line_that_installs_it(
+    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "lance", None)
+    with pytest.raises(SpecError, match="needs the package pylance") as told:
+        export_corpus(corpus, "lance", tmp_path / "out")
+    assert told.value.fix == "pip install 'segue-audio[lance]'"
+    assert not (tmp_path / "out").exists()
 
 
 def copy(corpus: Corpus, folder: Path) -> Corpus:

@@ -144,26 +144,6 @@ def test_samples_that_loaders_cut_are_refused_unless_asked_for(
         export_corpus(corpus, "nemo", tmp_path / "other", allow_long=True)
 
 
-def test_open_clip_audio_pipeline_takes_every_sample(wide: Corpus, exported: Exported) -> None:
-    """open_clip keeps samples with a caption member and audio, and draws from the JSON's `text`."""
-    place = exported(wide, "laion") / "wide" / "train"
-    names = sorted(json.loads((place / "sizes.json").read_text()))
-    first, last = (name.removesuffix(".tar").rsplit("-", 1)[1] for name in (names[0], names[-1]))
-    urls = str(place / f"wide-train-{{{first}..{last}}}.tar")
-    pipeline = webdataset.DataPipeline(
-        webdataset.SimpleShardList(urls),
-        webdataset.tarfile_to_samples(),
-        webdataset.select(lambda sample: "json" in sample and "flac" in sample),
-        webdataset.rename(audio="flac", text="json;txt;cls", keep=False),
-    )
-    samples = list(pipeline)
-    rows = wide.samples("train").to_pylist()
-    assert len(samples) == len(rows)
-    for sample, row in zip(samples, rows, strict=True):
-        assert json.loads(sample["text"])["text"][0] == row["caption"]
-        assert soundfile.info(io.BytesIO(sample["audio"])).samplerate == 48_000
-
-
 @pytest.fixture
 def open_clip_data(monkeypatch: pytest.MonkeyPatch) -> Any:
     """open_clip's own loader module; torchvision, which it needs for images only, may be absent."""

@@ -16,6 +16,7 @@ import soundfile
 
 from synth.corpus.corpus import Corpus
 from synth.corpus.schema import read_timeline
+from tests.kit.chats import read_lines
 from tests.kit.export_corpora import Exported
 
 # Manifests
@@ -156,7 +157,7 @@ def test_manifest_lines_lead_to_audio_of_their_duration(exported: Exported, corp
     folder = exported(corpus, "nemo")
     for split in corpus.splits:
         manifest = folder / f"{split}_manifest.jsonl"
-        lines = [json.loads(line) for line in manifest.read_text(encoding="utf-8").splitlines()]
+        lines = read_lines(manifest)
         rows = corpus.samples(split).to_pylist()
         assert [line["text"] for line in lines] == [row["caption"] for row in rows]
         for line in lines[:10]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +10,7 @@ import soundfile
 
 from synth.corpus.corpus import Corpus
 from synth.corpus.schema import read_timeline
+from tests.kit.chats import read_lines
 from tests.kit.export_corpora import Exported, built
 
 CLASSES = ["dog", "rain", "siren", "cat", "crow", "engine", "footsteps", "frog", "rooster"]
@@ -31,15 +30,11 @@ def long(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     return built(tmp_path_factory, LONG)
 
 
-def read(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
 def test_each_sound_of_a_pair_has_windows_in_one_scene_and_none_in_the_other(
     exported: Exported, long: Corpus
 ) -> None:
     folder = exported(long, "moments")
-    present, absent = (read(folder / name) for name in ("test.jsonl", "test_absent.jsonl"))
+    present, absent = (read_lines(folder / name) for name in ("test.jsonl", "test_absent.jsonl"))
     rows = {row["id"]: row for row in long.samples().to_pylist()}
     assert len(present) == len(absent) == 4 * len(rows)
     assert {(line["group"], line["query"]) for line in present} == {
@@ -63,7 +58,7 @@ def test_windows_cover_what_everybody_hears_and_nothing_else(
     exported: Exported, long: Corpus
 ) -> None:
     rows = {row["id"]: row for row in long.samples().to_pylist()}
-    for line in read(exported(long, "moments") / "test.jsonl"):
+    for line in read_lines(exported(long, "moments") / "test.jsonl"):
         row = rows[line["vid"]]
         windows = np.array(line["relevant_windows"]) * row["sample_rate"]
         fitting = [
@@ -95,8 +90,8 @@ def test_samples_of_one_group_with_the_same_sounds_have_no_absent_ones(
 ) -> None:
     """Pairs of sounds in three compositions: each is heard in all three."""
     folder = exported(corpus, "moments")
-    present = read(folder / "train.jsonl")
-    assert not read(folder / "train_absent.jsonl")
+    present = read_lines(folder / "train.jsonl")
+    assert not read_lines(folder / "train_absent.jsonl")
     samples = corpus.samples("train").num_rows
     assert 0 < len(present) <= 2 * samples
     assert "queries are left out" in (folder / "README.md").read_text(encoding="utf-8")

@@ -52,13 +52,8 @@ def test_the_real_audiocaps_captions(shared_data: Callable[[str], Path], tmp_pat
 
 CAPTIONS = ("file_name", *(f"caption_{number}" for number in range(1, 6)))
 METADATA = (
-    "file_name",
-    "keywords",
-    "sound_id",
-    "sound_link",
-    "start_end_samples",
-    "manufacturer",
-    "license",
+    *("file_name", "keywords", "sound_id", "sound_link"),
+    *("start_end_samples", "manufacturer", "license"),
 )
 BY_NC = "http://creativecommons.org/licenses/by-nc/3.0/"
 LINK = "https://freesound.org/people/Juan_Merie/sounds/327673"
@@ -284,10 +279,7 @@ def test_keywords_become_tags_when_asked_for(
     assert (forest.tags, bone.tags) == ((), tuple(Tag("", name) for name in names))
 
 
-@cases(
-    "tags",
-    ["__import__('os')", "['a', b]", "['a'", "['a',", "['a'] + ['b']", "['a']'b']", "[1]", "rock"],
-)
+@cases("tags", ["__import__('os')", "['a'", "[1]"])
 def test_keywords_that_are_no_list_of_texts_are_refused_and_never_run(
     tmp_path: Path, tags: str
 ) -> None:

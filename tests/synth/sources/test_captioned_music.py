@@ -197,15 +197,8 @@ def test_the_real_files_are_a_listing(shared_data: Callable[[str], Path]) -> Non
 # MusicCaps: lists that Python wrote, audio by the names in common use, AudioSet's classes
 
 MUSICCAPS = (
-    "ytid",
-    "start_s",
-    "end_s",
-    "audioset_positive_labels",
-    "aspect_list",
-    "caption",
-    "author_id",
-    "is_balanced_subset",
-    "is_audioset_eval",
+    *("ytid", "start_s", "end_s", "audioset_positive_labels", "aspect_list"),
+    *("caption", "author_id", "is_balanced_subset", "is_audioset_eval"),
 )
 ASPECTS = "['rock', \"ram's horn, low\", 'a \"big\" drum', 'rock']"
 CLIPS = [
@@ -254,15 +247,8 @@ def test_rows_of_one_stretch_are_one_clip(tmp_path: Path) -> None:
 # Song Describer: several captions a track, two minutes of each, licences a track
 
 SONGS = (
-    "caption_id",
-    "track_id",
-    "caption",
-    "is_valid_subset",
-    "familiarity",
-    "artist_id",
-    "album_id",
-    "path",
-    "duration",
+    *("caption_id", "track_id", "caption", "is_valid_subset", "familiarity"),
+    *("artist_id", "album_id", "path", "duration"),
 )
 CAPTIONS = [
     (3, 1004, 'Calm, "sweet" sitar.\n', True, 1, 5, 6, "04/1004.mp3", 202.5),

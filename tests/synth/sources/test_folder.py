@@ -123,6 +123,7 @@ def test_an_index_that_lies_in_the_folder_is_used(tmp_path: Path) -> None:
     [
         (b"file,category\na,b\n", "no column 'path' among file, category", "'file' to 'path', ren"),
         (b"path;label\na;b\n", "columns are separated by ';', expected ','", "with commas"),
+        (b'path,label\n"a"b,dog\n', "after line 1: .* expected after", "quotes closed"),
         (b"path,label\n" + b"\n" * 5000 + b"c,\xe9t\xe9\n", "line 5002: ", "UTF-8"),
     ],
 )

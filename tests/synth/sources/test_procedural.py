@@ -15,9 +15,7 @@ from synth.sources import ClipRef
 from synth.sources.catalogue import Acceptance, catalogue
 from synth.sources.procedural import jam
 from synth.sources.procedural.foley import CLASSES, RATE, synthesize
-from synth.sources.procedural.foley.source import Foley
 from synth.sources.procedural.jam.genres import Song, line, melody
-from synth.sources.procedural.jam.source import Jam
 from synth.sources.procedural.jam.timbres import (
     CLAP,
     DRUMS,
@@ -31,6 +29,7 @@ from synth.sources.procedural.jam.timbres import (
 from synth.sources.procedural.jam.timbres import (
     stems as make_stems,
 )
+from synth.sources.procedural.sources import Foley, Jam
 from tests.kit.cases import cases
 from tests.kit.libraries import assert_told_apart, check
 

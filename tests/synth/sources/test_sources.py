@@ -1,4 +1,4 @@
-"""All sources: found by name, tables, what is no regular file, and foley."""
+"""All sources: found by name, what is no regular file, and foley."""
 
 from __future__ import annotations
 
@@ -19,37 +19,9 @@ from pipelines.config.file import read_spec
 from synth.base.errors import ClipError, SourceError, SpecError
 from synth.sources import SOURCES, source_class, source_names
 from synth.sources.own.folder import FolderSource
-from synth.sources.procedural.foley.source import Foley
+from synth.sources.procedural.sources import Foley
 from synth.sources.reading.files import read_recording, suggest_folder
-from synth.sources.reading.tables import Columns, read_rows
-from tests.kit.cases import cases
 from tests.kit.libraries import check, sound
-
-# Tables
-
-
-@cases(
-    ("data", "reason"),
-    [
-        (b"path,label\na.wav\n", "line 2: expected 2 fields"),
-        (b"path,label\na.wav,dog,bark\n", "line 2: expected 2 fields"),
-        (b"path,label\nok,x\na.wav,dog, big\n", "line 3: expected 2 fields"),
-        (b"file,label\na.wav,dog\n", "row 1: no column 'path'"),
-        (b"", "no column 'path'"),
-        (b'path,label\n"a"b,dog\n', "expected after"),
-        (b"path,label\n\xff\xfe,dog\n", "utf-8"),
-    ],
-)
-def test_a_bad_csv_is_a_source_error_that_names_the_file(
-    tmp_path: Path, data: bytes, reason: str
-) -> None:
-    path = tmp_path / "i.csv"
-    path.write_bytes(data)
-    with pytest.raises(SourceError, match=reason) as caught:
-        list(read_rows(path, Columns(("path",), "fix")))
-    assert "i.csv" in str(caught.value)
-    assert caught.value.fix
-
 
 # Foley
 

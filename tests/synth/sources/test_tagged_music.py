@@ -24,18 +24,8 @@ from tests.kit.libraries import check, refused, sound, write_csv
 
 GROUPS = ("", "album", "artist", "artist", *["set"] * 2, *["track"] * 6)
 NAMES = (
-    "",
-    "title",
-    "bio",
-    "name",
-    "split",
-    "subset",
-    "duration",
-    "genres",
-    "genres_all",
-    "license",
-    "tags",
-    "title",
+    *("", "title", "bio", "name", "split", "subset"),
+    *("duration", "genres", "genres_all", "license", "tags", "title"),
 )
 THIRD = ("track_id", *[""] * 11)
 BY = "Attribution-NonCommercial-ShareAlike 3.0 International"
@@ -102,16 +92,8 @@ def test_audio_lies_in_folders_of_a_thousand(tmp_path: Path) -> None:
 TAGS = ("no voice", "female vocal", "woman singing", "no piano", "rock", "harpsicord", "not rock")
 MTT_HEADER = ("clip_id", *TAGS, "mp3_path")
 CREDITS = (
-    "clip_id",
-    "track_number",
-    "title",
-    "artist",
-    "album",
-    "url",
-    "segmentStart",
-    "segmentEnd",
-    "original_url",
-    "mp3_path",
+    *("clip_id", "track_number", "title", "artist", "album"),
+    *("url", "segmentStart", "segmentEnd", "original_url", "mp3_path"),
 )
 SONG = "b/anne-first_album-01-a_song-0-29.mp3"
 MTT_ROWS = [

@@ -192,14 +192,6 @@ def test_plan_ends_with_one_json_line_and_build_refuses_with_the_fix(
     [
         ("scenes: {scenes: 10}", "4:3: recipe.scenes: scenes: 10 is not a multiple of the 4"),
         ("scenes: {scenes: 8, expressions: nowhere.txt}", "4:23: recipe.scenes.expressions: "),
-        (
-            "scenes: {scenes: 8, nesting: 2}",
-            "4:23: recipe.scenes has no setting 'nesting'; there are scenes,",
-        ),
-        (
-            "scenes: {scenes: 8, background: {of: [Wind], level: 2}}",
-            "4:48: recipe.scenes.background has no setting 'level'; there are of, sha",
-        ),
         ("scenes: {scenes: 8, expressions: [Tuba + Rian]}", "recipe.scenes.expressions: Tuba"),
     ],
 )

@@ -26,7 +26,7 @@ from synth.corpus.leakage import (
     measure_between_splits,
     most_errors,
 )
-from synth.sources.procedural.foley.source import Foley
+from synth.sources.procedural.sources import Foley
 from synth.sources.reading.files import FileSource
 from synth.sources.sounds.esc50 import Esc10, Esc50
 from tests.kit.known_sounds import RATE, clip, event, noise, tone
