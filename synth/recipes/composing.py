@@ -116,6 +116,12 @@ class Composer:
             lasted = (np.ceil(seam - 1e-9) if crossfade else seam) + part
         return lasted
 
+    def estimate_pauses(self, statement: Scene) -> float:
+        """About how many blocks of it are pauses, however long its sounds last."""
+        if not any(self.pause):
+            return 0.0
+        return float(self.estimate(statement, dict.fromkeys(labels(statement), np.zeros(1)))[0])
+
     def _align(self, crossfade: Frames, length: Frames) -> Frames:
         """The crossfade, or pause, with which the next part begins with a block, a little later."""
         block = BLOCK_S * self.listener.rate

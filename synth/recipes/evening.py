@@ -6,18 +6,18 @@ several ways to cut the same recordings that one is chosen whose envelope is mos
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int, Real
 
 from synth.base.units import Decibels, Frames, Seconds, to_frames
 from synth.recipes.base import Draft, Setting
-from synth.recipes.composing import amplify
-from synth.recipes.strips import Numbers, Rows
-from synth.scene.scene import Scene
+from synth.recipes.composing import Composer, amplify
+from synth.recipes.strips import Numbers, Rows, Strip
+from synth.scene.scene import Overlay, Scene, labels
 from synth.scene.timeline import Timeline, duration
 from synth.truth.ear import BLOCK_S, SILENCE
 from synth.truth.listener import Listener
@@ -139,3 +139,144 @@ def _amplify_heard(heard: Timeline, gain_db: Decibels) -> Timeline:
         for place in heard.placements
     )
     return replace(heard, placements=tuple(placements))
+
+
+# Cutting: parts of sounds, drawn many at a time, of which scenes are composed and compared.
+#
+# A scene and its edits hold the same sounds: as these are, two together are shorter than in a row,
+# and louder.
+
+
+ALIKE_S: Final[Seconds] = 0.08
+"""By so much scenes of a group may be longer or shorter than the first."""
+
+_LEAST_KEPT: Final = 0.5
+"""Share of the longest sound that a scene lasts, at least."""
+_UNEVEN: Final = 0.25
+_SHORTEST_S: Final[Seconds] = 0.4
+"""No sound is cut to less."""
+_CUTTINGS: Final = 8
+_COMPOSED: Final = 6
+"""Of the cuttings that fit, so many are composed."""
+_PROVEN: Final = 3
+"""And so many of these are given, to be proven."""
+_FITTINGS: Final = 2
+
+
+@dataclass(frozen=True)
+class Cutter:
+    """Cuts the sounds of a group.
+
+    Args:
+        strips: The sounds by label.
+        blocks: How long the first scene of the group lasts, about.
+        leeway: How many times as far as usual the others may be from the first.
+    """
+
+    strips: Mapping[str, Strip]
+    blocks: float
+    leeway: float
+    composer: Composer
+    setting: Setting
+    rng: np.random.Generator
+
+    @classmethod
+    def of(
+        cls,
+        base: Scene,
+        strips: Mapping[str, Strip],
+        leeway: float,
+        composer: Composer,
+        setting: Setting,
+        rng: np.random.Generator,
+    ) -> Cutter:
+        """That of a group whose first statement is given.
+
+        Its scenes last no longer than the longest sound, or than the shorter of two if that is long
+        enough.
+        """
+        together = min(strips[label].extent for label in labels(base))
+        most = max(strip.sound.heard.frames for strip in strips.values()) / (BLOCK_S * setting.rate)
+        if len(labels(base)) == 2 and together * BLOCK_S >= 2 * _SHORTEST_S:
+            most = together
+        blocks = rng.uniform(_LEAST_KEPT, 1) * most
+        return cls(strips, blocks, leeway, composer, setting, rng)
+
+    def cut(self, statement: Scene, first: Scene | None) -> Iterator[Scene]:
+        """Scenes of a statement, to be tried in turn.
+
+        Args:
+            first: The first scene of the group, whose length and envelope they have, the most alike
+                coming first; None if there is none yet.
+        """
+        if first is None:
+            yield from self._draw(statement, self.blocks, _PROVEN, np.inf)
+            return
+        blocks = duration(first) / (BLOCK_S * self.setting.rate)
+        scenes = [*self._draw(statement, blocks, _CUTTINGS, self.leeway * ALIKE_S)]
+        if not scenes:
+            return
+        wanted, *outlines = outline_all([first, *scenes], self.composer.listener)
+        unlike = [compare(outline, wanted) for outline in outlines]
+        alike = [at for at in np.argsort(unlike).tolist() if unlike[at] <= self.leeway * 2 * ALIKE]
+        yield from (scenes[at] for at in alike[:_PROVEN])
+
+    def _draw(
+        self, statement: Scene, blocks: float, count: int, apart_s: Seconds
+    ) -> Iterator[Scene]:
+        """Up to `_COMPOSED` scenes over parts of the sounds, about `blocks` long."""
+        named = labels(statement)
+        least, block = _SHORTEST_S / BLOCK_S, BLOCK_S * self.setting.rate
+        cuttable = [label for label in named if self.strips[label].extent > least]
+        sounds = {label: self.strips[label].sound for label in named}
+        longest = {label: sounds[label].heard.frames / block for label in named}
+        longest |= {label: self.strips[label].extent for label in cuttable}
+        whole = np.array([*longest.values()])
+        shortest = np.where([label in cuttable for label in named], least, whole)
+        lengths = dict(
+            zip(named, self._fit(statement, blocks, count, shortest, whole).T, strict=True)
+        )
+        cuts = {
+            label: strip.draw(lengths[label], strip.starts, self.rng)
+            for label, strip in ((label, self.strips[label]) for label in cuttable)
+        }
+        drawn = {label: np.full(count, frames) for label, frames in longest.items()}
+        drawn |= {label: cut.lengths for label, cut in cuts.items()}
+        fits = np.all([*(own > 0 for own in drawn.values())], axis=0)
+        fits &= np.abs(self.composer.estimate(statement, drawn) - blocks) <= apart_s / BLOCK_S
+        rows = np.flatnonzero(fits)[:_COMPOSED].tolist()
+        taken = {label: cut.take_all(rows) for label, cut in cuts.items()}
+        most = self.setting.max_frames
+        for at in range(len(rows)):
+            parts = sounds | {label: own[at] for label, own in taken.items()}
+            scene = self.composer.compose(statement, parts, self.rng)
+            if most is None or duration(scene) <= most:
+                yield scene
+
+    def _fit(
+        self,
+        statement: Scene,
+        blocks: float,
+        count: int,
+        shortest: Real[np.ndarray, " labels"],
+        whole: Real[np.ndarray, " labels"],
+    ) -> Int[np.ndarray, "cuttings labels"]:
+        """Lengths of the sounds in blocks, with which the statement lasts about so long.
+
+        Where two sounds are together and nothing else is heard, and at times elsewhere, they last
+        equally long: else one goes on alone, and nobody can deny that it follows the other.
+        """
+        named = labels(statement)
+        lengths = whole * np.exp(self.rng.normal(0, _UNEVEN, (count, len(named))))
+        are_even = np.full(count, False)
+        if isinstance(statement, Overlay):
+            two = len(named) == 2
+            are_even = np.full(count, True) if two else self.rng.integers(2, size=count) > 0
+        silent = self.composer.estimate_pauses(statement)
+        for _ in range(_FITTINGS):  # what one sound cannot last is left to the others
+            lengths[are_even] = lengths[are_even].min(axis=1, keepdims=True)
+            lasted = self.composer.estimate(statement, dict(zip(named, lengths.T, strict=True)))
+            lengths *= (max(blocks - silent, 1) / (lasted - silent))[:, np.newaxis]
+            lengths = np.minimum(np.maximum(lengths, shortest), whole)
+        lengths[are_even] = lengths[are_even].min(axis=1, keepdims=True)
+        return np.asarray(np.rint(lengths).astype(int))
