@@ -19,7 +19,7 @@ from synth.base.rng import pick, shuffle
 from synth.captions.caption import Caption
 from synth.captions.contrast import CaptionSet
 from synth.scene.claim import And, Claim, Not
-from synth.scene.edit import EditSelection, Outline, find_edit
+from synth.scene.edit import EditSelection, find_edit
 from synth.scene.scene import Concat, Overlay, Scene
 from synth.truth.truth import Hearing
 
@@ -183,7 +183,7 @@ def tell_claims(
         if member.hearing.proves(claim):
             true.setdefault((caption := tell(claim)).text, caption)
         elif member.hearing.refutes(claim):
-            caption = tell(claim).as_false(selection.kind(Outline.of(claim)))
+            caption = tell(claim).as_false(selection.kind(claim))
             false.setdefault(caption.text, caption)
     return [*true.values()], [caption for text, caption in false.items() if text not in true]
 

@@ -24,7 +24,7 @@ from synth.captions.narrative import Narrator
 from synth.recipes.base import Draft, Setting
 from synth.scene.activity import measure
 from synth.scene.claim import Claim, Count, Measured
-from synth.scene.edit import EditKind, EditSelection, Outline, rename_labels
+from synth.scene.edit import EditKind, EditSelection, rename_labels
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, labels, operands
 from synth.scene.timeline import Timeline, duration, make_sequence
 from synth.truth.ear import BLOCK_S
@@ -306,7 +306,7 @@ def alternate(base: Scene, edits: Iterable[Scene], rng: np.random.Generator) -> 
     by_kind: dict[str, list[Scene]] = {}
     selection = EditSelection(base)
     for statement in shuffle(list(edits), rng):
-        by_kind.setdefault(selection.kind(Outline.of(statement)), []).append(statement)
+        by_kind.setdefault(selection.kind(statement), []).append(statement)
     kinds = shuffle(sorted(by_kind), rng)
     kinds.sort(key=lambda kind: kind != EditKind.REBIND)
     while any(by_kind.values()):

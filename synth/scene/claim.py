@@ -166,21 +166,17 @@ def claim_to_text(claim: Claim) -> str:
             assert_never(claim)
 
 
-def claim_from_json(value: Any) -> Claim:
-    """The claim of the values of a text that `claim_to_text` wrote."""
-    return _read(value, 0)
-
-
-def _read(value: Any, depth: int) -> Claim:
+def claim_from_json(value: Any, depth: int = 0) -> Claim:
+    """The claim of the values of a text that `claim_to_text` wrote; `depth` claims enclose it."""
     if depth > MAX_DEPTH:
         raise SceneError(f"a claim is at most {MAX_DEPTH} deep", fix="claim fewer things at once")
     match value:
         case {"and": [first, second]}:
-            return And(_read(first, depth + 1), _read(second, depth + 1))
+            return And(claim_from_json(first, depth + 1), claim_from_json(second, depth + 1))
         case {"not": inner}:
-            return Not(_read(inner, depth + 1))
+            return Not(claim_from_json(inner, depth + 1))
         case {"only": inner}:
-            return Only(_read(inner, depth + 1))
+            return Only(claim_from_json(inner, depth + 1))
         case {"count": event, "times": int(times)} if type(times) is int:
             scene = from_json(event)
             if isinstance(scene, Event):

@@ -5,6 +5,7 @@ A block is compared with the loudest one of its own sound, and with all that is 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -325,24 +326,19 @@ class Ear:
 
     def join_faint(self, runs: Sequence[list[Run]]) -> list[Run]:
         """What is faint by any weighting, of the runs by each."""
-        joined: list[Run] = []
-        for start, end in sorted(chain.from_iterable(runs)):
-            if joined and start <= joined[-1][1]:
-                joined[-1] = joined[-1][0], max(joined[-1][1], end)
-            else:
-                joined.append((start, end))
-        return self._bridge(joined)
+        return self._bridge(sorted(chain.from_iterable(runs)))
 
     def is_lasting(self, length: float) -> bool:
         """Whether nobody misses a stretch of so many blocks."""
         return (length + BRUSHED) * BLOCK_S >= self.blip_s
 
     def _bridge(self, runs: list[Run]) -> list[Run]:
-        """The runs without pauses that interrupt nothing."""
+        """The runs, which may overlap, without pauses that interrupt nothing."""
         bridged: list[Run] = []
         for start, end in runs:
-            if bridged and (start - bridged[-1][1]) * BLOCK_S < self.pause_s:
-                bridged[-1] = bridged[-1][0], end
+            pause = start - bridged[-1][1] if bridged else math.inf
+            if pause <= 0 or pause * BLOCK_S < self.pause_s:
+                bridged[-1] = bridged[-1][0], max(bridged[-1][1], end)
             else:
                 bridged.append((start, end))
         return bridged
