@@ -69,8 +69,7 @@ from synth.recipes.composing import (
     alternate,
     make_teller,
 )
-from synth.recipes.evening import ALIKE_S, SPARE_S, Cutter, even_out
-from synth.recipes.strips import Strip
+from synth.recipes.evening import ALIKE_S, SPARE_S, Cutter, Strip, even_out
 from synth.scene.claim import Quantity
 from synth.scene.edit import recompositions, rename_labels
 from synth.scene.scene import Concat, Event, Scene, labels, parse
