@@ -26,9 +26,8 @@ from pydantic import Field, field_validator, model_validator
 
 from synth.base.errors import NotationError, PlanError
 from synth.base.units import Decibels, Frames, Seconds, to_frames
-from synth.captions.balance import Dealer
 from synth.captions.caption import Style
-from synth.captions.contrast import pool
+from synth.captions.contrast import Dealer, pool
 from synth.captions.measuring import SceneMeasure, measured_pool
 from synth.recipes.base import (
     IN_ORDER,
@@ -47,7 +46,6 @@ from synth.recipes.base import (
     tell_room,
     to_frame_range,
 )
-from synth.recipes.bed import Background
 from synth.recipes.casting import (
     Cast,
     ClipDealer,
@@ -62,6 +60,7 @@ from synth.recipes.casting import (
     refuse_few,
 )
 from synth.recipes.composing import (
+    Background,
     Composer,
     Mixing,
     Parts,

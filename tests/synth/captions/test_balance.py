@@ -14,9 +14,17 @@ from hypothesis import strategies as st
 
 from synth.base.errors import TruthError
 from synth.base.rng import pick
-from synth.captions.balance import Dealer, Member, _denies
 from synth.captions.caption import Caption, Pair, Provenance, Style, frames
-from synth.captions.contrast import CaptionSet, Wording, contrast, judge, pool
+from synth.captions.contrast import (
+    CaptionSet,
+    Dealer,
+    Member,
+    Wording,
+    _denies,
+    contrast,
+    judge,
+    pool,
+)
 from synth.captions.narrative import Narrator
 from synth.labels.connective import Connective
 from synth.labels.lexicon import Phrase
