@@ -6,10 +6,10 @@ they say: `(A + B) + C` equals `A + (B + C)`, and `A * B` equals `B * A`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from itertools import chain, combinations
-from typing import NamedTuple, TypeAlias, assert_never
+from typing import Final, NamedTuple, TypeAlias, assert_never
 
 from synth.scene.claim import And, Claim, Count, Measured, Not, Only, claim_labels
 from synth.scene.scene import Concat, Event, Overlay, Scene, labels, operands
@@ -91,15 +91,20 @@ class Outline(NamedTuple):
     @classmethod
     def of(cls, claim: Claim) -> Outline:
         """That of a claim."""
-        if isinstance(claim, Event | Concat | Overlay):
+        if isinstance(claim, (Event, Concat, Overlay)):
             unordered = _form(claim, ordered=False)
             return cls(frozenset(labels(claim)), orders=_count_orders(claim), unordered=unordered)
         if isinstance(claim, Not | Only) or (
             isinstance(claim, And) and isinstance(claim.second, Not)
         ):
             return cls(frozenset(), denies=True)
-        tells = {Count: EditKind.COUNT, Measured: EditKind.MEASURE}
-        return cls(claim_labels(claim), tells=tells.get(type(claim)))
+        return cls(claim_labels(claim), tells=_TELLS.get(type(claim)))
+
+
+_TELLS: Final[Mapping[type[Claim], EditKind]] = {
+    Count: EditKind.COUNT,
+    Measured: EditKind.MEASURE,
+}
 
 
 class EditSelection:
@@ -119,10 +124,12 @@ class EditSelection:
             return EditKind.REPLACE
         if outline.tells is not None:
             return outline.tells
-        if outline.orders is None or self._outline(outline.named).orders != outline.orders:
+        if outline.orders is None:
             return EditKind.RELATION
-        same = self._outline(outline.named).unordered == outline.unordered
-        return EditKind.REORDER if same else EditKind.REBIND
+        heard = self._outline(outline.named)
+        if heard.orders != outline.orders:
+            return EditKind.RELATION
+        return EditKind.REORDER if heard.unordered == outline.unordered else EditKind.REBIND
 
     def _outline(self, named: frozenset[str]) -> Outline:
         """What the statement says of some of its labels."""

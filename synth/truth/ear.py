@@ -326,19 +326,24 @@ class Ear:
 
     def join_faint(self, runs: Sequence[list[Run]]) -> list[Run]:
         """What is faint by any weighting, of the runs by each."""
-        return self._bridge(sorted(chain.from_iterable(runs)))
+        joined: list[Run] = []
+        for start, end in sorted(chain.from_iterable(runs)):
+            if joined and start <= joined[-1][1]:
+                joined[-1] = joined[-1][0], max(joined[-1][1], end)
+            else:
+                joined.append((start, end))
+        return self._bridge(joined)
 
     def is_lasting(self, length: float) -> bool:
         """Whether nobody misses a stretch of so many blocks."""
         return (length + BRUSHED) * BLOCK_S >= self.blip_s
 
     def _bridge(self, runs: list[Run]) -> list[Run]:
-        """The runs, which may overlap, without pauses that interrupt nothing."""
+        """The runs without pauses that interrupt nothing."""
         bridged: list[Run] = []
         for start, end in runs:
-            pause = start - bridged[-1][1] if bridged else math.inf
-            if pause <= 0 or pause * BLOCK_S < self.pause_s:
-                bridged[-1] = bridged[-1][0], max(bridged[-1][1], end)
+            if bridged and (start - bridged[-1][1]) * BLOCK_S < self.pause_s:
+                bridged[-1] = bridged[-1][0], end
             else:
                 bridged.append((start, end))
         return bridged
