@@ -28,9 +28,8 @@ from synth.audio.dsp import Pcm
 from synth.audio.render import render
 from synth.base.errors import PlanError, suggestion
 from synth.base.yaml_file import YamlFile
-from synth.captions.balance import tell_claims
 from synth.captions.caption import Caption
-from synth.captions.contrast import CaptionSet, pool
+from synth.captions.contrast import CaptionSet, pool, tell_claims
 from synth.corpus.schema import canonical_json
 from synth.labels.lexicon import fold_spelling
 from synth.recipes.base import Draft

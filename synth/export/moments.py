@@ -14,7 +14,7 @@ from synth.export.lines import Counts, LinesFormat, Rows
 from synth.labels.lexicon import Phrase
 from synth.scene.scene import Event
 from synth.scene.timeline import Timeline
-from synth.truth.windows import find_windows
+from synth.truth.frames import find_windows
 
 ABSENT: Final = "_absent"
 """Behind the name of a split: the queries for sounds that are not heard."""

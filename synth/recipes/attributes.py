@@ -48,7 +48,7 @@ from synth.scene.edit import EditKind
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene
 from synth.truth.ear import BLOCK_S
 from synth.truth.listener import Listener
-from synth.truth.measures import EFFECTS
+from synth.truth.relations import EFFECTS
 
 _PAUSE_S: Final = (0.3, 0.8)
 """Shortest and longest pause between two sounds where it does not matter."""

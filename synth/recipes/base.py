@@ -28,9 +28,8 @@ from synth.base.choice import StrictModel
 from synth.base.errors import PlanError
 from synth.base.rng import Randomness
 from synth.base.units import Decibels, Frames, Seconds, resampled_frames, to_frames
-from synth.captions.balance import exchange
 from synth.captions.caption import Caption, Pair, Style
-from synth.captions.contrast import CaptionSet, Wording, contrast
+from synth.captions.contrast import CaptionSet, Wording, contrast, exchange
 from synth.labels.connective import Connective
 from synth.labels.lexicon import Phrase, Tag, find_treatment, heard_tags, untreated_id
 from synth.scene.scene import Event, Excerpt, Scene, statement

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial, reduce
@@ -12,19 +12,23 @@ from typing import Final, TypeAlias, assert_never
 
 import numpy as np
 from jaxtyping import Real
+from pydantic import Field
 
 from synth.audio.dsp import between_class_gains
+from synth.base.choice import StrictModel
+from synth.base.errors import PlanError
+from synth.base.own_label import name_of
 from synth.base.rng import pick, shuffle
-from synth.base.units import Decibels, Frames, to_decibels
-from synth.captions.balance import Member, Tell
+from synth.base.units import Decibels, Frames, to_decibels, to_frames
 from synth.captions.caption import Caption, Style
-from synth.captions.contrast import CaptionSet
+from synth.captions.contrast import CaptionSet, Member, Tell
 from synth.captions.measuring import say_measures
 from synth.captions.narrative import Narrator
-from synth.recipes.base import Draft, Setting
+from synth.labels.lexicon import category, could_be_called
+from synth.recipes.base import Clip, Draft, Length, Setting, retake, take
 from synth.scene.activity import measure
 from synth.scene.claim import Claim, Count, Measured
-from synth.scene.edit import EditKind, EditSelection, Outline, rename_labels
+from synth.scene.edit import EditKind, EditSelection, rename_labels
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, labels, operands
 from synth.scene.timeline import Timeline, duration, make_sequence
 from synth.truth.ear import BLOCK_S
@@ -115,6 +119,12 @@ class Composer:
             seam = lasted + pause - crossfade * np.minimum(previous, part)
             lasted = (np.ceil(seam - 1e-9) if crossfade else seam) + part
         return lasted
+
+    def estimate_pauses(self, statement: Scene) -> float:
+        """About how many blocks of it are pauses, however long its sounds last."""
+        if not any(self.pause):
+            return 0.0
+        return float(self.estimate(statement, dict.fromkeys(labels(statement), np.zeros(1)))[0])
 
     def _align(self, crossfade: Frames, length: Frames) -> Frames:
         """The crossfade, or pause, with which the next part begins with a block, a little later."""
@@ -300,8 +310,112 @@ def alternate(base: Scene, edits: Iterable[Scene], rng: np.random.Generator) -> 
     by_kind: dict[str, list[Scene]] = {}
     selection = EditSelection(base)
     for statement in shuffle(list(edits), rng):
-        by_kind.setdefault(selection.kind(Outline.of(statement)), []).append(statement)
+        by_kind.setdefault(selection.kind(statement), []).append(statement)
     kinds = shuffle(sorted(by_kind), rng)
     kinds.sort(key=lambda kind: kind != EditKind.REBIND)
     while any(by_kind.values()):
         yield from [by_kind[kind].pop() for kind in kinds if by_kind[kind]]
+
+
+# Background beds: one steady sound under a whole scene, which its captions leave unmentioned.
+
+
+MOST_REPEATS: Final = 32
+"""Of a bed: a scene of repeats is nested as deeply."""
+
+
+class Background(StrictModel):
+    """Settings of the bed.
+
+    Args:
+        of: Labels or categories of sounds that serve as beds.
+        share: Share of the groups with a bed, if a clip is long enough.
+        snr_db: Level of the scene's sounds above the bed.
+        repeat_crossfade_s: Crossfade for repeating a clip that is shorter than the scene; if null,
+            such clips are not used.
+    """
+
+    of: tuple[str, ...] = Field(min_length=1)
+    share: float = Field(default=1.0, gt=0, le=1)
+    snr_db: Decibels = Field(default=15.0, ge=0, le=60)
+    repeat_crossfade_s: Length | None = None
+
+    def clips(self, clips: Sequence[Clip]) -> list[Clip]:
+        """The clips that can serve."""
+        labels = {clip.labels[0] for clip in clips}
+        for name in self.of:
+            if not any(name in _names(label) for label in labels):
+                raise PlanError(
+                    f"recipe.scenes.background.of: no clip is labelled {name!r}, or of that "
+                    "category",
+                    fix=f"there are {', '.join(sorted({category(label) for label in labels}))}",
+                )
+        return [clip for clip in clips if not _names(clip.labels[0]).isdisjoint(self.of)]
+
+    def draw(
+        self,
+        clips: Sequence[Clip],
+        scenes: Sequence[Scene],
+        named: Collection[str],
+        setting: Setting,
+        rng: np.random.Generator,
+    ) -> Bed | None:
+        """A bed for a group; None where none is due, or no clip is long enough.
+
+        Args:
+            named: Labels that its captions name, or deny.
+        """
+        if rng.random() >= self.share:
+            return None
+        longest = max(duration(scene) for scene in scenes)
+        fitting = [
+            clip
+            for clip in clips
+            if self._can_last(clip, longest, setting.rate)
+            and not any(could_be_called(clip.labels[0], name) for name in named)
+        ]
+        if not fitting:
+            return None
+        sound = take(pick(fitting, rng), longest, setting, rng)
+        return Bed(amplify_sound(sound, -self.snr_db), self._crossfade(setting.rate))
+
+    def _crossfade(self, rate: int) -> Frames:
+        return to_frames(self.repeat_crossfade_s or 0, rate)
+
+    def _can_last(self, clip: Clip, longest: Frames, rate: int) -> bool:
+        """Whether a clip is long enough, or becomes so when it is repeated."""
+        if clip.frames >= longest or self.repeat_crossfade_s is None:
+            return clip.frames >= longest
+        crossfade = self._crossfade(rate)
+        new = clip.frames - crossfade  # what each repeat adds
+        return new >= max(crossfade, 1) and crossfade + MOST_REPEATS * new >= longest
+
+
+@dataclass(frozen=True, slots=True)
+class Bed:
+    """A bed for the scenes of a group.
+
+    Args:
+        event: As long as the longest scene, or a whole clip that is repeated.
+        crossfade: Overlap of its repeats in frames.
+    """
+
+    event: Event
+    crossfade: Frames = 0
+
+    def lay_under(self, scene: Scene) -> Overlay:
+        """The scene with as much of the bed as it lasts."""
+        whole, left = self.event.heard.frames, duration(scene)
+        laid: Scene = self._cut(left)
+        while left > whole:
+            left -= whole - self.crossfade  # more than a crossfade is left
+            laid = Concat(laid, self._cut(left), self.crossfade)
+        return Overlay(scene, laid)
+
+    def _cut(self, frames: Frames) -> Event:
+        return retake(self.event, frames=min(self.event.heard.frames, frames))
+
+
+def _names(label: str) -> frozenset[str]:
+    """By which a spec may name a label."""
+    return frozenset({label, name_of(label), category(label)})

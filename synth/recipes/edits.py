@@ -24,9 +24,8 @@ from pydantic import Field
 from synth.base.errors import LeftOutError, PlanError
 from synth.base.rng import pick, shuffle
 from synth.base.units import Decibels, Frames, to_decibels, to_frames, to_gain
-from synth.captions.balance import Dealer, Member
 from synth.captions.caption import Style
-from synth.captions.contrast import CaptionSet, pool
+from synth.captions.contrast import CaptionSet, Dealer, Member, pool
 from synth.labels.lexicon import could_be_meant
 from synth.recipes.base import (
     IN_ORDER,

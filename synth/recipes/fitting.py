@@ -19,8 +19,7 @@ from synth.base.rng import shuffle
 from synth.base.units import Frames, Seconds, to_frames
 from synth.recipes.base import Clip, Setting, is_proven, retake, take
 from synth.recipes.composing import amplify_sound
-from synth.recipes.evening import ALIKE, find_outlines
-from synth.recipes.strips import SHARES, Strip, draw_in_a_row, draw_together
+from synth.recipes.evening import ALIKE, SHARES, Strip, draw_in_a_row, draw_together, find_outlines
 from synth.scene.scene import Concat, Event, Overlay, statement
 from synth.scene.timeline import duration
 from synth.truth.ear import BLOCK_S

@@ -3,7 +3,7 @@
 A group is two scenes of one length and of different sounds. Both are asked for all sounds of the
 group: those of the one are absent from the other, so that no text tells whether it is there. A
 sound is heard several times, alone or together with others, and only where all listeners agree
-about its windows (`synth.truth.windows`). A scene is put together from parts of a few sounds that
+about its windows (`synth.truth.frames`). A scene is put together from parts of a few sounds that
 are heard by themselves, with silence between: it may hold any number of them.
 """
 
@@ -45,8 +45,8 @@ from synth.scene.edit import EditKind
 from synth.scene.scene import Concat, Event, Overlay, Scene, labels
 from synth.scene.timeline import Timeline, duration, make_sequence
 from synth.truth.ear import BLOCK_S
+from synth.truth.frames import find_windows
 from synth.truth.truth import Hearing
-from synth.truth.windows import find_windows
 
 _DRAWS: Final = 10
 _TRIES: Final = 12

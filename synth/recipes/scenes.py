@@ -12,10 +12,10 @@ tells all of a scene, in the words of CompA, and true and false ones are of ever
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, TypeAlias
 
@@ -26,9 +26,8 @@ from pydantic import Field, field_validator, model_validator
 
 from synth.base.errors import NotationError, PlanError
 from synth.base.units import Decibels, Frames, Seconds, to_frames
-from synth.captions.balance import Dealer
 from synth.captions.caption import Style
-from synth.captions.contrast import pool
+from synth.captions.contrast import Dealer, pool
 from synth.captions.measuring import SceneMeasure, measured_pool
 from synth.recipes.base import (
     IN_ORDER,
@@ -47,7 +46,6 @@ from synth.recipes.base import (
     tell_room,
     to_frame_range,
 )
-from synth.recipes.bed import Background
 from synth.recipes.casting import (
     Cast,
     ClipDealer,
@@ -62,6 +60,7 @@ from synth.recipes.casting import (
     refuse_few,
 )
 from synth.recipes.composing import (
+    Background,
     Composer,
     Mixing,
     Parts,
@@ -69,12 +68,11 @@ from synth.recipes.composing import (
     alternate,
     make_teller,
 )
-from synth.recipes.evening import ALIKE, SPARE_S, compare, even_out, outline_all
-from synth.recipes.strips import Strip
+from synth.recipes.evening import ALIKE_S, SPARE_S, Cutter, Strip, even_out
 from synth.scene.claim import Quantity
 from synth.scene.edit import recompositions, rename_labels
-from synth.scene.scene import Concat, Event, Overlay, Scene, labels, parse
-from synth.scene.timeline import duration, is_sequence, recompose
+from synth.scene.scene import Concat, Event, Scene, labels, parse
+from synth.scene.timeline import is_sequence, recompose
 from synth.truth.ear import BLOCK_S
 from synth.truth.listener import Listener
 
@@ -265,21 +263,10 @@ _DEALT_DRAWS: Final = 5
 """Of each template, whose clips are given: only their order and places are drawn."""
 _EVEN_DRAWS: Final = 0.4
 """Share of the draws whose scenes must be alike: short sounds together cannot last as long as in a
-row, so the others may be as unlike as they are."""
+row, so the others may be as unlike as they are. Few short sounds are alike, but none of these draws
+can be spared: all that come after them in a group take their numbers from the same generator."""
 _PLACINGS: Final = 2
 """Nine in ten of the scenes that can be proven at all are so as they are placed first."""
-_LEAST_KEPT: Final = 0.5
-"""Share of the longest sound that a scene lasts, at least."""
-_UNEVEN: Final = 0.25
-_SHORTEST_S: Final[Seconds] = 0.4
-"""No sound is cut to less."""
-_CUTTINGS: Final = 8
-_COMPOSED: Final = 6
-"""Of the cuttings that fit, so many are composed."""
-_PROVEN_CUTTINGS: Final = 3
-_FITTINGS: Final = 2
-_ALIKE_S: Final[Seconds] = 0.08
-"""By so much scenes of a group may be longer or shorter than the first."""
 _MOVED: Final = frozenset({Quantity.ONSET, Quantity.POSITION})
 """What captions tell of a sample that silence before its scene would change."""
 
@@ -350,24 +337,31 @@ class SceneGroups(SplitGroups[Scenes]):
         """
         rng = self.rng(index)
         hand = self.dealer.hand(index) if self.dealer else ()
-        if len(hand) > 2 and (drafts := self._make_dealt(DealtCast(hand), rng)) is not None:
+        drafts = None
+        if len(hand) > 2:
+            shape = partial(self._draw_shape, len(hand) - 1, rng)
+            drafts = self._search(shape, DealtCast(hand), _DEALT_DRAWS, rng)
+        if drafts is None:
+            drafts = self._search(partial(self._choose_template, rng), self.cast, _DRAWS, rng)
+        if drafts is not None:
             return drafts
-        for _ in range(_TEMPLATES):
-            draw_template = self._choose_template(rng)
-            for leeway in self._list_leeways(_DRAWS):
-                drafts = self._draw(draw_template(), self.cast, leeway, rng)
-                if drafts is not None:
-                    return drafts
         raise PlanError(
             f"split {self.split}: found no scene whose captions can be proven true and false",
             fix="add clips of other labels or lengths"
             + (", or allow other expressions" if self.templates else ""),
         )
 
-    def _make_dealt(self, cast: DealtCast, rng: np.random.Generator) -> list[Draft] | None:
+    def _search(
+        self,
+        choose: Callable[[], Callable[[], Scene]],
+        cast: Cast,
+        count: int,
+        rng: np.random.Generator,
+    ) -> list[Draft] | None:
+        """The first drafts that can be made; so many of each of some templates are tried."""
         for _ in range(_TEMPLATES):
-            draw_template = self._draw_shape(len(cast.hand) - 1, rng)
-            for leeway in self._list_leeways(_DEALT_DRAWS):
+            draw_template = choose()
+            for leeway in self._list_leeways(count):
                 drafts = self._draw(draw_template(), cast, leeway, rng)
                 if drafts is not None:
                     return drafts
@@ -377,7 +371,7 @@ class SceneGroups(SplitGroups[Scenes]):
         """For each draw, how many times the usual difference of a group's scenes is allowed."""
         least, most = self.settings.pause_s  # pauses that are drawn are as unlike
         even = round(_EVEN_DRAWS * count)
-        return [1 + (most - least) / (4 * _ALIKE_S)] * even + [np.inf] * (count - even)
+        return [1 + (most - least) / (4 * ALIKE_S)] * even + [np.inf] * (count - even)
 
     def _choose_template(self, rng: np.random.Generator) -> Callable[[], Scene]:
         """One of the spec's expressions, or templates of one size and outermost operator."""
@@ -415,19 +409,17 @@ class SceneGroups(SplitGroups[Scenes]):
             edits = recompose(base, self.settings.polyphony)
         elif self._is_even:
             strips = {label: self._strip(sound) for label, sound in sounds.items()}
-            blocks = rng.uniform(_LEAST_KEPT, 1) * self._bound_length(labels(base), strips)
-            place = partial(self._compose_evenly, strips, blocks, leeway, placed, rng=rng)
+            cutter = Cutter.of(base, strips, leeway, self.composer, self.setting, rng)
+            place = partial(self._compose_evenly, cutter=cutter, placed=placed)
             edits = recompositions(base)
         else:
             place = partial(self._compose, sounds=sounds, rng=rng)
             edits = recompositions(base)
-        further = alternate(base, edits, rng)
-        if self._is_long(base):
-            steps: Iterator[tuple[Scene, ...]] = (
-                (edit, rename_labels(edit, names)) for edit in further
-            )
-        else:
-            steps = ((edit,) for edit in further)
+        is_long = self._is_long(base)
+        steps = (
+            (edit, rename_labels(edit, names)) if is_long else (edit,)
+            for edit in alternate(base, edits, rng)  # drawn when the first scenes are
+        )
         for statements in chain([(base, rename_labels(base, names))], steps):
             count = len(placed)
             for stated in statements:
@@ -475,102 +467,19 @@ class SceneGroups(SplitGroups[Scenes]):
             last = scene
         return None
 
-    def _bound_length(self, named: Sequence[str], strips: Mapping[str, Strip]) -> float:
-        """Most blocks a group lasts: its longest sound, or the shorter of two if long enough."""
-        longest = max(strip.sound.heard.frames for strip in strips.values())
-        together = min(strips[label].extent for label in named)
-        if len(named) == 2 and together * BLOCK_S >= 2 * _SHORTEST_S:
-            return together
-        return longest / (BLOCK_S * self.setting.rate)
-
     def _compose_evenly(
-        self,
-        strips: Mapping[str, Strip],
-        blocks: float,
-        leeway: float,
-        placed: Sequence[Placed],
-        statement: Scene,
-        rng: np.random.Generator,
+        self, statement: Scene, cutter: Cutter, placed: Sequence[Placed]
     ) -> Placed | None:
-        """The same over parts of the sounds, so that it lasts as long as others of its group.
+        """The same over parts of the sounds, so that all scenes of a group last equally long.
 
         Args:
-            blocks: How long it lasts, about, if it is the first.
-            leeway: How unlike it may be (`_list_leeways`).
-            placed: The others; its envelope is like that of the first.
+            placed: The others of the group.
         """
-        if placed:
-            blocks = duration(placed[0].scene) / (BLOCK_S * self.setting.rate)
-            cut = [*self._cut(statement, strips, blocks, _CUTTINGS, leeway * _ALIKE_S, rng)]
-            if not cut:
-                return None
-            scenes = self._choose_alike(cut, placed[0].scene, leeway)
-        else:
-            scenes = self._cut(statement, strips, blocks, _PROVEN_CUTTINGS, np.inf, rng)
-        for scene in islice(scenes, _PROVEN_CUTTINGS):
+        for scene in cutter.cut(statement, placed[0].scene if placed else None):
             member = self._place(statement, scene)
             if member.is_proven:
                 return member
         return None
-
-    def _choose_alike(self, scenes: list[Scene], wanted: Scene, leeway: float) -> Iterator[Scene]:
-        """Those whose envelope is like that of another scene, the most alike first."""
-        outline, *others = outline_all([wanted, *scenes], self.listener)
-        unlike = [compare(other, outline) for other in others]
-        alike = (at for at in np.argsort(unlike).tolist() if unlike[at] <= leeway * 2 * ALIKE)
-        return (scenes[at] for at in alike)
-
-    def _cut(
-        self,
-        statement: Scene,
-        strips: Mapping[str, Strip],
-        blocks: float,
-        count: int,
-        apart_s: Seconds,
-        rng: np.random.Generator,
-    ) -> Iterator[Scene]:
-        """Up to `_COMPOSED` scenes of a statement over parts of its sounds, about `blocks` long.
-
-        Where two sounds are together and nothing else is heard, and at times elsewhere, they last
-        equally long: else one goes on alone, and nobody can deny that it follows the other.
-        """
-        named = labels(statement)
-        least, block = _SHORTEST_S / BLOCK_S, BLOCK_S * self.setting.rate
-        cuttable = {label for label in named if strips[label].extent > least}
-        sounds = {label: strips[label].sound for label in named}
-        longest = {label: sounds[label].heard.frames / block for label in named}
-        longest |= {label: strips[label].extent for label in cuttable}
-        whole = np.array([*longest.values()])
-        shortest = np.where([label in cuttable for label in named], least, whole)
-        silent = self.composer.estimate(statement, dict.fromkeys(named, np.zeros(1)))
-        lengths = whole * np.exp(rng.normal(0, _UNEVEN, (count, len(named))))
-        are_even = np.full(count, False)
-        if isinstance(statement, Overlay):
-            are_even = np.full(count, True) if len(named) == 2 else rng.integers(2, size=count) > 0
-        for _ in range(_FITTINGS):  # what one sound cannot last is left to the others
-            lengths[are_even] = lengths[are_even].min(axis=1, keepdims=True)
-            lasted = self.composer.estimate(statement, dict(zip(named, lengths.T, strict=True)))
-            lengths *= (np.maximum(blocks - silent, 1) / (lasted - silent))[:, np.newaxis]
-            lengths = np.minimum(np.maximum(lengths, shortest), whole)
-        lengths[are_even] = lengths[are_even].min(axis=1, keepdims=True)
-        lengths = np.rint(lengths).astype(int)
-        cuts = {
-            label: strips[label].draw(own, strips[label].starts, rng)
-            for label, own in zip(named, lengths.T, strict=True)
-            if label in cuttable
-        }
-        drawn = {label: np.full(count, frames) for label, frames in longest.items()}
-        drawn |= {label: cut.lengths for label, cut in cuts.items()}
-        fits = np.all([*(own > 0 for own in drawn.values())], axis=0)
-        fits &= np.abs(self.composer.estimate(statement, drawn) - blocks) <= apart_s / BLOCK_S
-        rows = np.flatnonzero(fits)[:_COMPOSED].tolist()
-        taken = {label: cut.take_all(rows) for label, cut in cuts.items()}
-        most = self.setting.max_frames
-        for at in range(len(rows)):
-            parts = sounds | {label: own[at] for label, own in taken.items()}
-            scene = self.composer.compose(statement, parts, rng)
-            if most is None or duration(scene) <= most:
-                yield scene
 
     def _place(self, statement: Scene, scene: Scene) -> Placed:
         return Placed.of(scene, statement, self.listener, self.setting)

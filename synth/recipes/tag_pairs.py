@@ -16,8 +16,8 @@ import numpy as np
 
 from synth.base.errors import LeftOutError
 from synth.base.rng import shuffle
-from synth.captions.balance import exchange
 from synth.captions.caption import Caption
+from synth.captions.contrast import exchange
 from synth.labels.lexicon import MUSIC, Tag
 from synth.recipes.base import Clip, Draft, Recipe, Setting, SplitGroups, excerpt
 from synth.scene.claim import Claim, claim_labels, parts_of

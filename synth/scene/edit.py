@@ -6,7 +6,7 @@ they say: `(A + B) + C` equals `A + (B + C)`, and `A * B` equals `B * A`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from itertools import chain, combinations
 from typing import Final, NamedTuple, TypeAlias, assert_never
@@ -70,53 +70,41 @@ def projection(statement: Scene, kept: Collection[str]) -> Scene | None:
     return type(statement)(left, right)
 
 
-class Composition(NamedTuple):
-    """What of a composition decides which edit leads to another.
-
-    Args:
-        orders: How often it says that sounds follow one another. Each label is named once, so
-            that this tells, too, how often it says that they are together.
-    """
-
-    orders: int
-    unordered: Meaning
-
-    @classmethod
-    def of(cls, statement: Scene) -> Composition:
-        """That of a statement."""
-        return cls(_count_orders(statement), _form(statement, ordered=False))
-
-
 class Outline(NamedTuple):
     """What of a claim decides which edit leads to it.
 
     Args:
         named: The labels it mentions, none where it denies: its kind is plain then.
         denies: Whether it says that a sound is not heard.
-        composition: How it composes them, None where it does not.
         tells: The kind of edit where it counts or measures.
+        orders: How often it says that sounds follow one another; None where it composes none. A
+            statement names each label once, so that this tells how often they are together, too.
+        unordered: What it says, but for orders.
     """
 
     named: frozenset[str]
-    denies: bool
-    composition: Composition | None
+    denies: bool = False
     tells: EditKind | None = None
+    orders: int | None = None
+    unordered: Meaning = None
 
     @classmethod
     def of(cls, claim: Claim) -> Outline:
         """That of a claim."""
-        if isinstance(claim, And) and not isinstance(claim.second, Not):
-            return cls(claim_labels(claim), False, None)
-        if isinstance(claim, And | Not | Only):
-            return _DENIAL
-        if isinstance(claim, Count):
-            return cls(claim_labels(claim), False, None, EditKind.COUNT)
-        if isinstance(claim, Measured):
-            return cls(claim_labels(claim), False, None, EditKind.MEASURE)
-        return cls(frozenset(labels(claim)), False, Composition.of(claim))
+        if isinstance(claim, (Event, Concat, Overlay)):
+            unordered = _form(claim, ordered=False)
+            return cls(frozenset(labels(claim)), orders=_count_orders(claim), unordered=unordered)
+        if isinstance(claim, Not | Only) or (
+            isinstance(claim, And) and isinstance(claim.second, Not)
+        ):
+            return cls(frozenset(), denies=True)
+        return cls(claim_labels(claim), tells=_TELLS.get(type(claim)))
 
 
-_DENIAL: Final = Outline(frozenset(), True, None)
+_TELLS: Final[Mapping[type[Claim], EditKind]] = {
+    Count: EditKind.COUNT,
+    Measured: EditKind.MEASURE,
+}
 
 
 class EditSelection:
@@ -125,38 +113,36 @@ class EditSelection:
     def __init__(self, heard: Scene) -> None:
         self._heard = heard
         self._labels = frozenset(labels(heard))
-        self._parts: dict[frozenset[str], Composition] = {}
+        self._parts: dict[frozenset[str], Outline] = {}
 
-    def kind(self, claim: Outline) -> EditKind:
+    def kind(self, claim: Claim) -> EditKind:
         """The edit that leads to a claim."""
-        if claim.denies:
+        outline = Outline.of(claim)
+        if outline.denies:
             return EditKind.NEGATE
-        if not claim.named <= self._labels:
+        if not outline.named <= self._labels:
             return EditKind.REPLACE
-        if claim.tells is not None:
-            return claim.tells
-        if claim.composition is None:
+        if outline.tells is not None:
+            return outline.tells
+        if outline.orders is None:
             return EditKind.RELATION
-        part = self._part(claim.named)
-        if part.orders != claim.composition.orders:
+        heard = self._outline(outline.named)
+        if heard.orders != outline.orders:
             return EditKind.RELATION
-        return (
-            EditKind.REORDER if part.unordered == claim.composition.unordered else EditKind.REBIND
-        )
+        return EditKind.REORDER if heard.unordered == outline.unordered else EditKind.REBIND
 
-    def _part(self, named: frozenset[str]) -> Composition:
-        """How the statement composes some of its labels."""
-        composition = self._parts.get(named)
-        if composition is None:
+    def _outline(self, named: frozenset[str]) -> Outline:
+        """What the statement says of some of its labels."""
+        if named not in self._parts:
             part = projection(self._heard, named)
             assert part is not None
-            composition = self._parts[named] = Composition.of(part)
-        return composition
+            self._parts[named] = Outline.of(part)
+        return self._parts[named]
 
 
 def edit_kind(claim: Claim, heard: Scene) -> EditKind:
     """Which edit leads from the statement `heard` to a claim that is false of it."""
-    return EditSelection(heard).kind(Outline.of(claim))
+    return EditSelection(heard).kind(claim)
 
 
 def find_edit(claim: Claim, other: Claim) -> EditKind:

@@ -164,18 +164,14 @@ def from_text(text: str) -> Scene:
     return from_json(read_json_text(text))
 
 
-def from_json(value: Any) -> Scene:
-    """The scene of the values of such a text."""
-    return _read(value, 0)
-
-
 def read_json_text(text: str) -> Any:
     """The values of a JSON text that may be anybody's."""
     where, fix = f"scene or claim {shorten(text)}", "expected the JSON that a build wrote"
     return parse_json(text, where, refuse=SceneError, fix=fix)
 
 
-def _read(value: Any, depth: int) -> Scene:
+def from_json(value: Any, depth: int = 0) -> Scene:
+    """The scene of the values of such a text; `depth` compositions enclose it."""
     if depth > MAX_DEPTH:
         raise SceneError(f"a scene is at most {MAX_DEPTH} deep", fix="compose fewer parts")
     match value:
@@ -190,9 +186,11 @@ def _read(value: Any, depth: int) -> Scene:
         case {"event": str(label)} if len(value) == 1:
             return Event(label)
         case {"sequence": [first, second], "crossfade": crossfade}:
-            return Concat(_read(first, depth + 1), _read(second, depth + 1), _integer(crossfade))
+            parts = from_json(first, depth + 1), from_json(second, depth + 1)
+            return Concat(*parts, _integer(crossfade))
         case {"overlay": [first, second], "offset": offset} if len(value) == 2:
-            return Overlay(_read(first, depth + 1), _read(second, depth + 1), _integer(offset))
+            parts = from_json(first, depth + 1), from_json(second, depth + 1)
+            return Overlay(*parts, _integer(offset))
     raise SceneError(
         "not a scene: " + f"{value!r}"[:200],
         fix='expected an object with "event", "sequence" and "crossfade", '

@@ -32,6 +32,7 @@ from synth.shortcuts.figures import (
     draw_rows,
     measure_accuracy,
     measure_choices,
+    one_thread,
     pair_up,
 )
 
@@ -171,7 +172,8 @@ def run_trivial_test(
     figures: list[ShortcutFigure] = []
     for kind in track(sentences.kinds, observer, "trivial", "kinds"):
         rivals = sentences.of_kind(kind)
-        fits, margins = judge_pairs(pair_up(rivals), np.stack(features), outlines, uses, seed)
+        with one_thread():
+            fits, margins = judge_pairs(pair_up(rivals), np.stack(features), outlines, uses, seed)
         owners = np.repeat(np.arange(len(rivals)), [len(rival.false) for rival in rivals])
         for split in parts:
             here = np.array([rows[rival.sample]["split"] == split for rival in rivals])
@@ -302,7 +304,6 @@ def _fit(
 ) -> Callable[[np.ndarray], np.ndarray]:
     """How much more a label looks true than false, by what was learned."""
     from sklearn.ensemble import HistGradientBoostingClassifier
-    from threadpoolctl import threadpool_limits
 
     model = HistGradientBoostingClassifier(
         max_iter=60,
@@ -313,7 +314,6 @@ def _fit(
         early_stopping=False,
         random_state=seed % 2**32,
     )
-    with threadpool_limits(1):
-        model.fit(inputs, labels, sample_weight=weights)
+    model.fit(inputs, labels, sample_weight=weights)
     decide: Callable[[np.ndarray], np.ndarray] = model.decision_function
     return decide

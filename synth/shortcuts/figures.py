@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -289,6 +290,19 @@ class SplitSentences:
     def of_kind(self, kind: str) -> list[RivalSet]:
         """What is compared for one kind of edit."""
         return [rival for rival in self.rivals if rival.kind == kind]
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Within it sklearn computes in this thread: those of OpenMP wait for one another.
+
+    Beside other work they take many times as long.
+    """
+    import sklearn.ensemble  # noqa: F401  (what is loaded later is not limited)
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        yield
 
 
 def draw_rows(

@@ -26,6 +26,7 @@ from synth.shortcuts.figures import (
     draw_rows,
     measure_accuracy,
     measure_choices,
+    one_thread,
     pair_up,
 )
 
@@ -103,12 +104,13 @@ class _TextClassifier:
 
         scores = np.zeros(len(sentences.texts))
         folds = GroupKFold(FOLDS, shuffle=True, random_state=self._seed % 2**32)
-        for learned, judged in folds.split(sentences.texts, None, sentences.groups):
-            if len(set(sentences.false[learned].tolist())) < 2:
-                continue
-            model = LogisticRegression(C=1.0, class_weight="balanced", max_iter=300)
-            model.fit(self._features[sentences.texts[learned]], sentences.false[learned])
-            scores[judged] = model.decision_function(self._features[sentences.texts[judged]])
+        with one_thread():
+            for learned, judged in folds.split(sentences.texts, None, sentences.groups):
+                if len(set(sentences.false[learned].tolist())) < 2:
+                    continue
+                model = LogisticRegression(C=1.0, class_weight="balanced", max_iter=300)
+                model.fit(self._features[sentences.texts[learned]], sentences.false[learned])
+                scores[judged] = model.decision_function(self._features[sentences.texts[judged]])
         return scores
 
 

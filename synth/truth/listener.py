@@ -22,7 +22,6 @@ from synth.base.units import Decibels, Frames, to_gain
 from synth.scene.activity import Activity, Stretch, Stretches, cut, hull, intersect, unite
 from synth.scene.scene import Event, Excerpt, Scene
 from synth.scene.timeline import CUT_S, Fade, Join, Placement, Timeline, timeline
-from synth.truth.blocks import ExcerptBlocks
 from synth.truth.ear import (
     BLOCK_S,
     BRUSHED,
@@ -30,6 +29,7 @@ from synth.truth.ear import (
     STEP_S,
     Ear,
     Envelope,
+    ExcerptBlocks,
     LevelBlocks,
     Run,
     StoredEnvelope,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias, assert_never
 
-from synth.base.units import Frames
-from synth.scene.activity import Activity, Stretch, cut, hull, intersect, measure
+from synth.base.units import Decibels, Frames
+from synth.labels.lexicon import Treatment
+from synth.scene.activity import Acoustics, Activity, Stretch, cut, hull, intersect, measure
+from synth.scene.claim import Part, Quantity
 from synth.scene.timeline import Placement, Timeline
 
 LEAST_COMPANY: Final = 0.25
@@ -197,3 +200,230 @@ def _lies_within(inner: Span, outer: Span) -> bool:
     return min(one.start for one in inner) >= min(one.clear_start for one in outer) and max(
         one.end for one in inner
     ) <= max(one.clear_end for one in outer)
+
+
+# Measures: does a sound last so long, begin then, sound louder than another?
+#
+# Each judge takes what is measured between two bounds, as ears differ, and answers True where a
+# value is right under every reading of the words, False where it is wrong under every reading, and
+# None in between. "About three seconds" is 2.4 to 3.6 s to everybody, and 1.5 to 4.5 s to somebody.
+
+
+# Effects: in what a treated recording differs from itself, to every ear.
+#
+# Recordings carry their own rooms, distances and pitches. So of these only differences between two
+# treatments of one recording can be told.
+
+
+EFFECTS: Final[Mapping[str, Mapping[Quantity, int]]] = {
+    "": dict.fromkeys(
+        (
+            Quantity.AGAIN_FARTHER,
+            Quantity.AGAIN_ROOMIER,
+            Quantity.AGAIN_HIGHER,
+            Quantity.AGAIN_FASTER,
+        ),
+        0,
+    ),
+    Treatment.HALL: {Quantity.AGAIN_ROOMIER: 1},
+    Treatment.FAR: {Quantity.AGAIN_FARTHER: 1},
+    Treatment.HIGH: {Quantity.AGAIN_HIGHER: 1},
+    Treatment.LOW: {Quantity.AGAIN_HIGHER: -1},
+    Treatment.FAST: {Quantity.AGAIN_FASTER: 1},
+    Treatment.SLOW: {Quantity.AGAIN_FASTER: -1},
+}
+"""By treatment and quantity: 1 for more, -1 for less, 0 for the same; others are unclear."""
+
+
+ABOUT: Final = (0.2, 0.5)
+"""Of a length: who says "about" means no more than the first share off, or no less than the last.
+"""
+
+_NEAR: Final = (2, 5)
+"""Neither is less than so many shortest overlaps: 0.2 s and 0.5 s."""
+
+_RIGHT_AFTER: Final = (5, 10)
+"""In the same measure: what follows "right after" comes so soon: 0.5 s, 1 s."""
+
+_AT: Final = (3, 10)
+"""In the same measure: how far off the time may be at which a sound is said to begin, or to be."""
+
+LONGER: Final = 1.5
+"""A sound that is longer than another lasts so many times as long."""
+
+LOUDER_DB: Final[tuple[Decibels, Decibels]] = (6.0, -3.0)
+"""A sound that is louder than another is by the first; one that is not may be so by the last."""
+
+TREND_DB: Final[tuple[Decibels, Decibels]] = (3.0, -3.0)
+"""The same of each third of a sound that gets louder over the third before, and of the last over
+the first."""
+
+_EDGE: Final = 0.1
+"""What begins at the start begins within this share of the whole."""
+
+
+def judge_one(
+    quantity: Quantity, value: int, sound: Sound, whole: Frames, tolerance: Tolerance
+) -> bool | None:
+    """Whether a quantity of one sound has a value.
+
+    Args:
+        quantity: Of one sound, heard once.
+        sound: Everybody hears it.
+    """
+    match quantity:
+        case Quantity.DURATION:
+            # With pauses, some count the sound alone, and others from its begin to its end.
+            least, most = sound.clear_frames, sound.end - sound.start
+            return _is_about(least, most, value, tolerance)
+        case Quantity.ONSET:
+            return _is_at(sound, value, _to_frames(_AT, tolerance))
+        case Quantity.POSITION:
+            return _lies_in(sound, Part(value), whole)
+        case Quantity.TREND:
+            return _tends(sound.activity.acoustics, value)
+        case _:
+            raise ValueError(f"{quantity.value} is of two sounds, or is not judged yet")
+
+
+def are_apart(first: Sound, second: Sound) -> bool:
+    """Whether the pause between two hearings of a sound is longer than any within one of them.
+
+    Else a bark of the first may be taken for one of the second.
+    """
+    inner = max(sound.activity.longest_pause for sound in (first, second))
+    return second.start - first.end > inner
+
+
+def judge_two(
+    quantity: Quantity, value: int, first: Sound, second: Sound, relations: Relations
+) -> bool | None:
+    """Whether a quantity of two sounds has a value.
+
+    Args:
+        quantity: Of two sounds, or of one that is heard twice.
+        first: Everybody hears it.
+        second: The same; of a sound that is heard twice, the second time.
+    """
+    match quantity:
+        case Quantity.GAP:
+            return _follows(value, first, second, relations)
+        case Quantity.LONGER:
+            return _outlasts(first, second) if value > 0 else _outlasts(second, first)
+        case Quantity.LOUDER | Quantity.AGAIN_LOUDER:
+            again = quantity is Quantity.AGAIN_LOUDER
+            one, other = (second, first) if (value > 0) is again else (first, second)
+            return _drowns(one.activity.acoustics, other.activity.acoustics)
+        case _:
+            return _is_changed(quantity, value, first, second)
+
+
+def _to_frames(lengths: tuple[int, int], tolerance: Tolerance) -> tuple[Frames, Frames]:
+    audible = max(tolerance.audible, 1)
+    return lengths[0] * audible, lengths[1] * audible
+
+
+def _is_within(
+    least: Frames, most: Frames, value: Frames, off: tuple[Frames, Frames]
+) -> bool | None:
+    """Whether all from `least` to `most` is near a value, or nothing of it is."""
+    strict, loose = off
+    if value - strict <= least and most <= value + strict:
+        return True
+    return False if most < value - loose or least > value + loose else None
+
+
+def _is_at(sound: Sound, moment: Frames, off: tuple[Frames, Frames]) -> bool | None:
+    """Whether a sound begins at a moment; of one that goes on, somebody may say so later."""
+    begins = _is_within(sound.start, sound.clear_start, moment, off)
+    is_over = sound.end + off[0] < moment
+    return begins if begins or moment < sound.start or is_over else None
+
+
+def _is_about(least: Frames, most: Frames, value: Frames, tolerance: Tolerance) -> bool | None:
+    strict, loose = _to_frames(_NEAR, tolerance)
+    off = max(round(ABOUT[0] * value), strict), max(round(ABOUT[1] * value), loose)
+    return _is_within(least, most, value, off)
+
+
+def _lies_in(sound: Sound, part: Part, whole: Frames) -> bool | None:
+    """Whether a sound lies in a part of the whole.
+
+    To everybody a part is a third of the whole, and the outer ones begin or end with it; to
+    somebody whatever reaches into an outer third, or out of the outer quarters, lies there.
+    """
+    start, end = sound.start / whole, sound.end / whole
+    match part:
+        case Part.START:
+            if sound.clear_start / whole <= _EDGE and end <= 1 / 3:
+                return True
+            return False if start >= 1 / 3 else None
+        case Part.MIDDLE:
+            if start >= 1 / 3 and end <= 2 / 3:
+                return True
+            return False if end <= 1 / 4 or start >= 3 / 4 else None
+        case Part.END:
+            if start >= 2 / 3 and sound.clear_end / whole >= 1 - _EDGE:
+                return True
+            return False if end <= 2 / 3 else None
+        case _:
+            assert_never(part)
+
+
+def _tends(heard: Acoustics | None, sign: int) -> bool | None:
+    if heard is None:
+        return None
+    first, second, last = (sign * level for level in heard.thirds_dba)
+    if round(min(second - first, last - second), 1) >= TREND_DB[0]:
+        return True
+    # What rises at any time gets louder to somebody.
+    is_falling = last <= second <= first and last - first <= TREND_DB[1]
+    return False if is_falling else None
+
+
+def _follows(frames: Frames, first: Sound, second: Sound, relations: Relations) -> bool | None:
+    """Whether a sound begins so long after another is over."""
+    one, other, tolerance = (first,), (second,), relations.tolerance
+    if not relations.starts_first_or_is_outlasted(one, other):
+        return False
+    least, most = second.start - first.end, second.clear_start - first.clear_end
+    if frames:
+        verdict = _is_about(least, most, frames, tolerance)
+    else:
+        verdict = _is_within(least, most, 0, _to_frames(_RIGHT_AFTER, tolerance))
+    return verdict if not verdict or relations.is_over_when_next_starts(one, other) else None
+
+
+def _outlasts(first: Sound, second: Sound) -> bool | None:
+    least, most = second.clear_frames, second.end - second.start
+    if first.clear_frames >= LONGER * most:
+        return True
+    return False if first.end - first.start <= least else None
+
+
+def _drowns(first: Acoustics | None, second: Acoustics | None) -> bool | None:
+    """Whether one sound is louder, by its mean in dBA and in LUFS, and at its loudest."""
+    if first is None or second is None:
+        return None
+    apart = first.minus(second)
+    if min(apart) >= LOUDER_DB[0]:
+        return True
+    return False if max(apart) <= LOUDER_DB[1] else None
+
+
+def _is_changed(quantity: Quantity, sign: int, first: Sound, second: Sound) -> bool | None:
+    """Whether a recording is heard in another treatment the second time."""
+    one, other = first.activity.acoustics, second.activity.acoustics
+    if one is None or other is None or not one.recording or one.recording != other.recording:
+        return None
+    before, after = (EFFECTS.get(sound.treatment, {}).get(quantity) for sound in (one, other))
+    if before is None or after is None:
+        return None
+    is_changed = (after - before) * sign > 0
+    if quantity is not Quantity.AGAIN_FARTHER:
+        return is_changed
+    # What is far away is quieter, and what is quieter may be far away.
+    near, far = (one, other) if sign > 0 else (other, one)
+    if is_changed:
+        return _drowns(near, far) or None
+    return None if near.mean_dba > far.mean_dba else False

@@ -23,8 +23,7 @@ from synth.scene.claim import And, Claim, Count, Measured, Not, Only, Quantity, 
 from synth.scene.edit import projection
 from synth.scene.scene import Concat, Event, Overlay, Scene, labels, operands
 from synth.scene.timeline import Placement, Timeline
-from synth.truth.measures import are_apart, judge_one, judge_two
-from synth.truth.relations import Relations, Sound, Span, Tolerance
+from synth.truth.relations import Relations, Sound, Span, Tolerance, are_apart, judge_one, judge_two
 
 Relation: TypeAlias = Callable[[Relations, Span, Span], bool]
 

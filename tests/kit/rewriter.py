@@ -21,8 +21,15 @@ from synth.labels.lexicon import Phrase
 from synth.llm.checks.claim_checks import OTHER, list_sounds
 from synth.llm.prompt import Prompt
 from synth.llm.reply import PromptItem
-from synth.scene.claim import claim_from_json, claim_from_text, claim_labels
-from synth.scene.statements import VALUED, Statement, complete, state
+from synth.scene.claim import (
+    VALUED,
+    Statement,
+    claim_from_json,
+    claim_from_text,
+    claim_labels,
+    complete,
+    state,
+)
 from tests.kit.llm_tasks import items_of
 
 Statements = frozenset[Statement]

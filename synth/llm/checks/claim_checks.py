@@ -17,9 +17,19 @@ from synth.llm.checks.check import Case, Check, NeededField, quote
 from synth.llm.checks.label_checks import parse_scene
 from synth.llm.reply import PromptItem
 from synth.scene.activity import Activity
-from synth.scene.claim import Claim, claim_from_json, claim_labels, claim_to_text
+from synth.scene.claim import (
+    SOUNDS,
+    VALUED,
+    Claim,
+    Statement,
+    claim_from_json,
+    claim_labels,
+    claim_to_text,
+    classify,
+    complete,
+    state,
+)
 from synth.scene.scene import Excerpt, Scene, from_json, labels, to_text
-from synth.scene.statements import SOUNDS, VALUED, Statement, classify, complete, state
 from synth.scene.timeline import Placement, Timeline, timeline
 from synth.truth.relations import Tolerance
 from synth.truth.truth import proves, refutes

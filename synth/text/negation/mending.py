@@ -119,6 +119,12 @@ class MarkedCaption:
             and word not in words("music")
         )
 
+    def pass_qualities(self, index: int, step: int) -> int:
+        """The first token from one on that is no quality, nor a mark between such."""
+        while self.is_form(index, TagForm.ADJECTIVE) or self.at(index) in SEPARATORS:
+            index += step
+        return index
+
     def spelling(self, index: int) -> str:
         """The token as the caption has it."""
         token = self.tokens[index]
@@ -269,8 +275,7 @@ def _item(caption: MarkedCaption, start: int) -> range | None:
 
 def _in_item(caption: MarkedCaption, at: int) -> bool:
     word = caption.at(at)
-    others = SEPARATORS | words("opens list") | words("follows music")
-    closed = is_closed(word) or word in others
+    closed = is_closed(word) or word in _PARTING
     return caption.tokens[at].match is not None or (word[0].isalnum() and not closed)
 
 
@@ -399,9 +404,7 @@ def _means_music(caption: MarkedCaption, index: int) -> bool:
     last = _end_of_noun(caption, head)
     if head <= last and caption.at(last) in words("music"):
         return True
-    opening = index - 1
-    while caption.is_form(opening, TagForm.ADJECTIVE) or caption.at(opening) in SEPARATORS:
-        opening -= 1
+    opening = caption.pass_qualities(index - 1, -1)
     behind = STOPS | {",", "with"} | words("verb")
     return caption.at(opening) in {"is", "are"} and caption.at(head) in behind
 
@@ -449,10 +452,7 @@ def _has_company(caption: MarkedCaption, index: int) -> bool:
     if match is None or phrase_tag(match.tag).kind is not TagCategory.MOOD:
         return False
     for step in (-1, 1):
-        at = index + step
-        while caption.at(at) in SEPARATORS or caption.is_form(at, TagForm.ADJECTIVE):
-            at += step
-        if caption.at(at - step) in SEPARATORS:
+        if caption.at(caption.pass_qualities(index + step, step) - step) in SEPARATORS:
             return True
     return False
 
@@ -528,16 +528,7 @@ def _join_remaining(caption: MarkedCaption, span: range, left_out: Collection[in
 
 def _behind_is(caption: MarkedCaption, index: int) -> Place:
     """`is happy and calm`: `is not happy or calm`, or `is calm but not happy`."""
-    opening = index
-    while opening >= 0 and (
-        caption.is_form(opening, TagForm.ADJECTIVE) or caption.at(opening) in SEPARATORS
-    ):
-        opening -= 1
-    end = index
-    while end < len(caption.tokens) and (
-        caption.is_form(end, TagForm.ADJECTIVE) or caption.at(end) in SEPARATORS
-    ):
-        end += 1
+    opening, end = (caption.pass_qualities(index, step) for step in (-1, 1))
     while caption.at(end - 1) in SEPARATORS:
         end -= 1
     ends = caption.at(end) in STOPS | {"with"} or (

@@ -23,12 +23,20 @@ from synth.text.grammar.tagger import (
     ends_as_third_person,
 )
 from synth.text.grammar.tokens import STOPS, Piece, word_set
-from synth.text.order.clause_tests import (
+from synth.text.order.clauses import ClausePart, Shape, is_doing, is_plural, needs_doer
+from synth.text.order.connectives import (
     BE,
+    ConnectiveMatch,
+    OmittedError,
+    OrderStep,
+    SwapOutcome,
+    SwapReason,
     are_labels,
+    find_connectives,
     is_a_stage,
     is_heard,
     may_lack_subject,
+    omit_if,
     omit_no_events,
     points_back,
     presupposes,
@@ -37,16 +45,6 @@ from synth.text.order.clause_tests import (
     to_gerund,
     to_outcome,
     to_simple,
-)
-from synth.text.order.clauses import ClausePart, Shape, is_doing, is_plural, needs_doer
-from synth.text.order.connectives import (
-    ConnectiveMatch,
-    OmittedError,
-    OrderStep,
-    SwapOutcome,
-    SwapReason,
-    find_connectives,
-    omit_if,
 )
 from synth.text.order.temporal import (
     keep_nouns_and_verbs,

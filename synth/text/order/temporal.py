@@ -24,12 +24,20 @@ from synth.text.grammar.tokens import (
     lower_opener,
     word_set,
 )
-from synth.text.order.clause_tests import (
+from synth.text.order.clauses import ClausePart, Shape, is_plural, needs_doer
+from synth.text.order.connectives import (
     FOLLOWING,
+    ConnectiveMatch,
+    OmittedError,
+    OrderStep,
+    SwapOutcome,
+    SwapReason,
     are_labels,
+    find_connectives,
     is_a_stage,
     is_heard,
     is_one_event,
+    omit_if,
     omit_no_events,
     points_back,
     presupposes,
@@ -39,16 +47,6 @@ from synth.text.order.clause_tests import (
     to_gerund,
     to_outcome,
     to_simple,
-)
-from synth.text.order.clauses import ClausePart, Shape, is_plural, needs_doer
-from synth.text.order.connectives import (
-    ConnectiveMatch,
-    OmittedError,
-    OrderStep,
-    SwapOutcome,
-    SwapReason,
-    find_connectives,
-    omit_if,
 )
 
 KEPT_TAGS: Final = frozenset({POS.NOUN, POS.PROPN, POS.VERB})

@@ -27,8 +27,7 @@ from synth.base.progress import Silent
 from synth.corpus.corpus import Corpus
 from synth.llm.prompt import Prompt, load_prompt
 from synth.llm.reply import PromptItem
-from synth.scene.claim import claim_from_json
-from synth.scene.statements import Statement, complete, state
+from synth.scene.claim import Statement, claim_from_json, complete, state
 from tests.kit.builds import TINY, invoke, merged
 from tests.kit.llm_commands import start
 from tests.kit.llm_server import LlmServer

@@ -9,15 +9,28 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from synth.base.errors import TruthError
 from synth.base.rng import pick
-from synth.captions.balance import Dealer, Member, _denies
-from synth.captions.caption import Style
-from synth.captions.contrast import CaptionSet, pool
+from synth.captions.caption import Caption, Pair, Provenance, Style, frames
+from synth.captions.contrast import (
+    CaptionSet,
+    Dealer,
+    Member,
+    Wording,
+    _denies,
+    contrast,
+    judge,
+    pool,
+)
 from synth.captions.narrative import Narrator
+from synth.labels.connective import Connective
+from synth.labels.lexicon import Phrase
 from synth.scene.claim import And, Claim, Not, claim_labels
 from synth.scene.edit import EditKind, meaning
-from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, labels
+from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, labels, statement
 from synth.scene.timeline import duration, timeline
 from synth.truth.relations import Tolerance
 from synth.truth.truth import Hearing, proves, refutes
@@ -81,8 +94,8 @@ GROUPS = [
 
 def check(dealt: Sequence[CaptionSet], statements: Sequence[Scene], limit: int) -> None:
     """Every caption is what it is said to be, and told once."""
-    for captions, statement in zip(dealt, statements, strict=True):
-        heard = timeline(realised(statement))
+    for captions, stated in zip(dealt, statements, strict=True):
+        heard = timeline(realised(stated))
         true = captions.caption, *captions.positives
         assert len(true) <= limit
         assert len(captions.negatives) <= limit
@@ -149,8 +162,8 @@ def test_the_paper_tells_all_of_a_scene_first(statements: list[Scene]) -> None:
     for seed in range(3):
         dealt = group(statements, 7, seed, Style.PAPER) or []
         check(dealt, statements, 7) if dealt else None
-        for captions, statement in zip(dealt, statements, strict=False):
-            assert captions.caption.claim == statement
+        for captions, stated in zip(dealt, statements, strict=False):
+            assert captions.caption.claim == stated
 
 
 def test_chance_decides_between_equally_good_sentences() -> None:
@@ -191,10 +204,108 @@ def test_the_pool_holds_each_claim_once_and_only_known_labels(statements: list[S
     known = {label for statement in statements for label in labels(statement)}
     assert {label for claim in claims for label in claim_labels(claim)} <= known
     forms = {form(claim) for claim in claims}
-    for statement in statements:
-        assert len(labels(statement)) < 3 or form(statement) in forms
+    for stated in statements:
+        assert len(labels(stated)) < 3 or form(stated) in forms
     for first, second in combinations(sorted(known), 2):
         for pair in (Concat, Overlay):
             assert form(pair(Event(first), Event(second))) in forms
     for claim in claims:
         narrator(0).tell(claim)  # there are words for each
+
+
+# Contrast: sentences sorted by truth, and a group in which no text betrays its side.
+
+
+# The run-time type checker samples containers with `random`, also inside strategies.
+
+DOG, RAIN = Event("dog", Excerpt("d", 0, 100)), Event("rain", Excerpt("r", 0, 96))
+ORDER = [word for word in Connective if word.is_order]
+RULE = Provenance.of_rule("test")
+WORDINGS = st.builds(
+    Wording,
+    connectives=st.lists(st.sampled_from(list(Connective)), min_size=1, unique=True).map(tuple),
+    phrases=st.just(Phrase.of_label),
+    style=st.just(Style.NATURAL),
+    frame=st.integers(0, frames(Style.NATURAL) - 1),
+)
+
+
+def said(captions: CaptionSet) -> list[Caption]:
+    return [captions.caption, *captions.positives, *captions.negatives]
+
+
+@given(WORDINGS, st.sampled_from(list(Connective)), st.booleans(), st.integers(0, 40))
+def test_sentences_are_disjoint_and_true_to_their_side(
+    wording: Wording, word: Connective, swapped: bool, crossfade: int
+) -> None:
+    a, b = (RAIN, DOG) if swapped else (DOG, RAIN)
+    scene: Pair = Concat(a, b, crossfade) if word.is_order else Overlay(a, b)
+    heard, tolerance = timeline(scene), Tolerance(audible=5)
+    made = contrast(scene, word, wording, heard, tolerance)
+    texts = [caption.text for caption in said(made)]
+    assert len(set(texts)) == len(texts)
+    for caption in (made.caption, *made.positives):
+        assert proves(heard, caption.claim, tolerance)
+    for caption in made.negatives:
+        assert refutes(heard, caption.claim, tolerance)
+    assert made.caption.claim == statement(scene)
+    assert made.caption.connective == word.value
+    assert all(caption.edit is None for caption in (made.caption, *made.positives))
+    for caption in made.negatives:
+        assert caption.edit == ("reorder" if caption.connective == word.value else "relation")
+    # Two sounds have two orders: every connective in play says something true or false of each.
+    others = {text for text in texts if text != made.caption.text}
+    assert len(others) == 2 * len(wording.connectives) - (word in wording.connectives)
+
+
+def triplet(style: Style, frame: int, crossfade: int = 0) -> list[CaptionSet]:
+    wording = Wording(
+        (Connective.BEFORE, Connective.AFTER, Connective.WHILE), Phrase.of_label, style, frame
+    )
+    members: list[tuple[Pair, Connective]] = [
+        (Concat(DOG, RAIN, crossfade), Connective.BEFORE),
+        (Concat(RAIN, DOG, crossfade), Connective.AFTER),
+        (Overlay(DOG, RAIN), Connective.WHILE),
+    ]
+    tolerance = Tolerance(audible=5)
+    return [contrast(s, word, wording, timeline(s), tolerance) for s, word in members]
+
+
+@cases("crossfade", [0, 20])
+@cases(("style", "frame"), [(style, k) for style in Style for k in range(frames(style))])
+def test_over_a_triplet_each_sentence_is_true_once_and_false_twice(
+    style: Style, frame: int, crossfade: int
+) -> None:
+    group = triplet(style, frame, crossfade)
+    true = Counter(c.text for one in group for c in (one.caption, *one.positives))
+    false = Counter(c.text for one in group for c in one.negatives)
+    assert len(true) == 6
+    assert set(true.values()) == {1}
+    assert false == dict.fromkeys(true, 2)
+
+
+def test_a_false_main_caption_is_a_truth_error() -> None:
+    wording = Wording((Connective.BEFORE,), Phrase.of_label, Style.PAPER)
+    heard = timeline(Concat(DOG, RAIN))
+    with pytest.raises(TruthError, match="rain before dog"):
+        contrast(Concat(RAIN, DOG), Connective.BEFORE, wording, heard, Tolerance())
+
+
+def test_what_is_neither_proven_nor_refuted_is_left_out() -> None:
+    heard = timeline(Overlay(DOG, RAIN, 50))  # dog 0-100, rain 50-146
+    caption = Caption("a dog", Event("dog"), "", RULE)
+    wording = Wording(tuple(Connective), Phrase.of_label, Style.PAPER)
+    others = [
+        wording.say(Concat(Event("dog"), Event("rain")), Connective.BEFORE),
+        wording.say(Overlay(Event("dog"), Event("rain")), Connective.WHILE),
+        wording.say(Concat(Event("rain"), Event("dog")), Connective.BEFORE),
+    ]
+    judged = judge(caption, others, heard, Tolerance())
+    assert judged.positives == ()
+    assert [negative.text for negative in judged.negatives] == ["rain before dog"]
+    # DOG text is listed once and never beside itself.
+    same, cat = (
+        Caption(text, Event("cat"), "", RULE, EditKind.REPLACE) for text in ("a dog", "cat")
+    )
+    listed = judge(caption, [same, cat, cat], timeline(Concat(DOG, RAIN)), Tolerance())
+    assert listed == CaptionSet(caption, (), (cat,))

@@ -26,7 +26,7 @@ from synth.derived.questions import (
 from synth.derived.wording import list_frames, wordings
 from synth.labels.lexicon import Phrase, are_kin
 from synth.recipes.acba import Acba
-from synth.recipes.bed import Background
+from synth.recipes.composing import Background
 from synth.recipes.scenes import Scenes
 from synth.recipes.triplets import Triplets
 from synth.scene.claim import claim_labels

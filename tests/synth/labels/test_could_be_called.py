@@ -12,7 +12,7 @@ from synth.derived.differences import find_differences
 from synth.derived.questions import ANCHORED, ENDS, Question, QuestionKind, Subject, subjects
 from synth.labels.lexicon import are_confusable, could_be_called
 from synth.recipes.base import Clip, Draft, Groups
-from synth.recipes.bed import Background
+from synth.recipes.composing import Background
 from synth.recipes.scenes import Scenes
 from synth.recipes.triplets import Triplets
 from synth.scene.claim import And, Claim, Not, Only, claim_labels, claim_to_text

@@ -47,6 +47,7 @@ from synth.labels.lexicon import (
     shipped_phrases,
     wordings,
 )
+from synth.labels.words import APOSTROPHES, COMPOUND, plain_words, tokenize, words_of
 from synth.sources.procedural.foley import CLASSES
 from synth.sources.sounds.esc50 import ESC50_NAMES
 from tests.kit.cases import cases
@@ -262,91 +263,24 @@ def test_kin_is_symmetric_and_reflexive(first: str, second: str) -> None:
     assert could_be_called(first, second) or not are_kin(first, second)
 
 
-ONE_RECORDING = (
-    ("dog", "Bark"),
-    ("Dog", "Whimper (dog)"),
-    ("Animal", "Purr"),
-    ("rain", "Rain on surface"),
-    ("rain", "Raindrop"),
-    ("thunderstorm", "Thunder"),
-    ("Water", "Waterfall"),
-    ("engine", "Truck"),
-    ("Engine", "chainsaw"),
-    ("Bell", "Doorbell"),
-    ("Rock music", "Electric guitar"),
-    ("Speech", "Conversation"),
-    ("Male speech, man speaking", "Female speech, woman speaking"),
-    ("rock", "alternative rock"),
-    ("Rain", "rain on a tin roof"),
-    ("dog", "Dog barking far away"),
-    ("STRASSE", "laute stra\u00dfe"),
-    ("\uff44\uff4f\uff47 house", "the dog house"),
-    ("hot_dog", "a hot dog stand"),
-)
-"""Pairs of labels that one recording could bear."""
-NO_ONE_RECORDING = (
-    ("dog", "cat"),
-    ("dog", "Meow"),
-    ("Church bell", "Doorbell"),
-    ("Rain", "Ocean"),
-    ("Violin, fiddle", "Trumpet"),
-    ("Car", "Motorcycle"),
-    ("Car", "Lawn mower"),
-    ("mouse_click", "Mouse"),  # both listed: the paths decide, not the words
-    ("Fire", "Fire alarm"),
-    ("Wind", "Wind chime"),
-    ("Crow", "Crowing, cock-a-doodle-doo"),
-    ("art", "starting"),
-    ("rock band", "band of rock"),
-    ("", "dog"),
-    ("_", "dog"),
-    ("Silence", "Noise"),
-)
-"""Pairs of labels that no one recording could bear."""
-CALLED = (
-    ("airplane", "engine"),
-    ("helicopter", "engine"),
-    ("chainsaw", "engine"),
-    ("train", "engine"),
-    ("airplane", "engine_idling"),
-    ("crow", "chirping_birds"),
-    ("sea_waves", "Wind"),
-    ("toilet_flush", "pouring_water"),
-    ("clock_alarm", "clock_tick"),
-    ("clock_alarm", "Bell"),
-)
-"""Sounds with names that they could be called by, but not the reverse."""
-NOT_CALLED = (
-    ("airplane", "helicopter"),
-    ("airplane", "Truck"),
-    ("chainsaw", "hand_saw"),
-    ("chirping_birds", "crow"),
-    ("cat", "crying_baby"),
-    ("church_bells", "clock_alarm"),
-    ("theremin", "dog"),
-    ("", "dog"),
-)
-"""Sounds with names that they could not be called by."""
-
-
-def test_labels_that_one_recording_could_bear() -> None:
-    both = [*ONE_RECORDING, *((second, first) for first, second in ONE_RECORDING)]
-    assert [pair for pair in both if not are_kin(*pair)] == []
-    neither = [*NO_ONE_RECORDING, *((second, first) for first, second in NO_ONE_RECORDING)]
-    assert [pair for pair in neither if are_kin(*pair)] == []
-
-
-def test_names_that_a_sound_could_be_called_by() -> None:
-    for sound, name in CALLED:
-        seen = (
-            are_kin(sound, name),
-            could_be_called(sound, name),
-            could_be_called(name, sound),
-            are_confusable(sound, name),
-            are_confusable(name, sound),
-        )
-        assert seen == (False, True, False, True, True), (sound, name)
-    assert [pair for pair in NOT_CALLED if could_be_called(*pair)] == []
+def test_labels_that_one_recording_could_bear_and_names_that_a_sound_could_be_called_by() -> None:
+    """Each relation as (kin, could be called the second, could be called the first)."""
+    relations = {
+        "one recording": (True, True, True),
+        "no one recording": (False, None, None),
+        "called": (False, True, False),
+        "not called": (None, False, None),
+    }
+    with (Path(__file__).resolve().parents[2] / "data" / "texts" / "kin.csv").open(
+        encoding="utf-8", newline=""
+    ) as file:
+        for row in csv.DictReader(file):
+            pair = row["sound"], row["name"]
+            seen = are_kin(*pair), could_be_called(*pair), could_be_called(*pair[::-1])
+            assert are_kin(*pair[::-1]) is seen[0]
+            assert are_confusable(*pair) is are_confusable(*pair[::-1]) is any(seen[1:])
+            for is_so, wanted in zip(seen, relations[row["relation"]], strict=True):
+                assert wanted is None or is_so is wanted, row
 
 
 def test_every_path_that_a_label_is_called_besides_is_that_of_another_label() -> None:
@@ -537,3 +471,50 @@ def test_a_folder_of_corpora_does_not_hide_the_lexicons(tmp_path: Path) -> None:
         [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert (done.stdout, done.stderr) == ("True\n", "")
+
+
+# What a word is, to everything that reads words.
+
+
+SENTENCES = {
+    "The dogs' clip-clop, then L.A.": ["The", "dogs'", "clip-clop", "then", "L.A"],
+    "It's a goose\u2019s 80's R&B": ["It's", "a", "goose\u2019s", "80's", "R", "&", "B"],
+    "a 'loud' sound'": ["a", "loud", "sound"],
+    "hot_dog and/or cafe\u0301": ["hot", "dog", "and", "or", "cafe\u0301"],
+    "": [],
+}
+SPELT = (
+    ("Hip-Hop", "hip hop"),
+    ("drum'n'bass", "drumnbass"),
+    ("Drum & Bass", "drum and bass"),
+    ("80's", "80s"),
+    ("STRASSE", "stra\u00dfe"),
+    ("Café", "cafe\u0301"),
+    ("\uff44\uff4f\uff47", "dog"),
+)
+
+
+def test_words_of_sentences() -> None:
+    words = {text: [word.text for word in words_of(text, COMPOUND)] for text in SENTENCES}
+    assert words == SENTENCES
+
+
+def test_a_word_is_parted_at_what_does_not_join() -> None:
+    text = "l'homme clip-clops"
+    assert [word.text for word in words_of(text, "")] == ["l", "homme", "clip", "clops"]
+    assert [word.text for word in words_of(text)] == ["l'homme", "clip", "clops"]
+    assert [word.text for word in words_of("R&B", f"{COMPOUND}&")] == ["R&B"]
+
+
+def test_spellings_of_a_name_compare_equal() -> None:
+    assert [pair for pair in SPELT if plain_words(pair[0]) != plain_words(pair[1])] == []
+    assert plain_words("rock") != plain_words("rocks")
+
+
+@given(st.text(max_size=60), st.sampled_from(["", APOSTROPHES, COMPOUND]))
+def test_tokens_hold_every_visible_letter(text: str, joints: str) -> None:
+    tokens = tokenize(text, joints)
+    assert "".join(token.text for token in tokens) == "".join(text.split())
+    assert all(text[token.start : token.end] == token.text for token in tokens)
+    words = [token.word for token in tokens if token.word is not None]
+    assert words == list(range(len(words)))

@@ -20,8 +20,8 @@ from synth.recipes.moments import Moments
 from synth.scene.scene import from_text, labels, to_text
 from synth.scene.timeline import duration, timeline
 from synth.truth.ear import Ear
+from synth.truth.frames import find_windows
 from synth.truth.truth import Hearing
-from synth.truth.windows import find_windows
 from tests.kit.asked import SPREAD
 from tests.kit.banks import write_bank
 from tests.kit.cases import cases

@@ -21,15 +21,18 @@ from synth.scene.claim import (
     Only,
     Part,
     Quantity,
+    Statement,
     claim_from_json,
     claim_from_text,
     claim_labels,
     claim_to_text,
+    classify,
+    complete,
     parts_of,
+    state,
 )
 from synth.scene.edit import meaning, recompositions
 from synth.scene.scene import Concat, Event, Overlay, Scene, parse
-from synth.scene.statements import Statement, classify, complete, state
 from tests.kit.cases import cases
 
 SCENES: st.SearchStrategy[Scene] = st.recursive(

@@ -13,7 +13,6 @@ from synth.scene.claim import And, Claim, Not, Only, claim_labels
 from synth.scene.edit import (
     EditKind,
     EditSelection,
-    Outline,
     edit_kind,
     meaning,
     projection,
@@ -194,7 +193,7 @@ def bracketed(scene: Scene) -> object:
 def test_kinds_of_several_claims_are_those_of_each(claims: list[Claim], heard: Scene) -> None:
     edits = EditSelection(heard)
     for claim in claims:
-        kind = edits.kind(Outline.of(claim))
+        kind = edits.kind(claim)
         assert kind is edit_kind(claim, heard)
         assert kind is kind_by_pairs(claim, heard)
 

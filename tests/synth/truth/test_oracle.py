@@ -264,6 +264,8 @@ RULES: list[tuple[Timeline, Claim, str]] = [
     (sounds(("A", [(0, 50)], [(0, 51)]), clear("B", (50, 100))), Concat(A, B), "neither"),
     (sounds(("A", [], [(0, 50)]), clear("B", (50, 100))), Concat(A, B), "neither"),
     (sounds(("A", [], [(0, 50)]), clear("B", (50, 100))), Not(Concat(B, A)), "proven"),
+    *((sounds(("A", [], [(0, 50)]), clear("B", (50, 100))), claim, "neither")
+      for claim in (A, Only(B))),
     (APART, Not(C), "proven"),
     (APART, Only(A), "refuted"),
     (APART, Only(And(A, B)), "proven"),
@@ -313,6 +315,7 @@ RULES: list[tuple[Timeline, Claim, str]] = [
      Overlay(Concat(A, B), C), "neither"),
     (TWICE, Concat(Concat(A, B), A), "neither"),
     (TWICE, Overlay(A, B), "refuted"),
+    *((TWICE, order, "neither") for order in (Concat(A, B), Concat(B, A))),
     # Kin
     (sounds(clear("Bark", (0, 50))), DOG, "neither"),
     (sounds(clear("Bark", (0, 50))), Not(DOG), "neither"),

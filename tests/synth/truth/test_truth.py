@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import permutations, product, starmap
+from itertools import permutations, product
 
 import pytest
 from hypothesis import assume, given
@@ -21,7 +21,7 @@ from tests.synth.scene.test_edit import statements
 # The run-time type checker samples containers with `random`, also inside strategies.
 pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")
 
-A, B, C, D, DOG, RAIN = (Event(label) for label in (*"ABCD", "Dog", "Rain"))
+A, B, C, D, DOG = (Event(label) for label in (*"ABCD", "Dog"))
 
 
 def line(*sounds: tuple[str, int, int]) -> Timeline:
@@ -228,19 +228,6 @@ def crossfaded(first: int, second: int, crossfade: int) -> Timeline:
     return timeline(Concat(a, b, crossfade))
 
 
-def with_activity(
-    label: str, clear: list[tuple[int, int]], faint: list[tuple[int, int]] | None = None
-) -> Placement:
-    bounds = faint or clear
-    activity = Activity(tuple(starmap(Stretch, clear)), tuple(starmap(Stretch, bounds)))
-    on, off = bounds[0][0], bounds[-1][1]
-    return Placement(label, on, off, Excerpt(f"clip-{label}", 0, off - on), activity=activity)
-
-
-def hear(*places: Placement) -> Timeline:
-    return Timeline(places, max(place.offset for place in places))
-
-
 NESTED = line(("A", 0, 10), ("B", 2, 6), ("C", 10, 14))
 IN_A_ROW = line(("A", 0, 4), ("B", 4, 9), ("C", 9, 12))
 THREE = [Event(name, Excerpt(name, 0, 100)) for name in "ABC"]
@@ -253,8 +240,6 @@ RAIN_AND_CLICK = Overlay(
 BARK_THEN_RAIN = line(("Bark", 0, 5), ("Rain", 5, 9))
 
 VERDICTS: list[tuple[str, Timeline, int, dict[str | Claim, str]]] = [
-    ("a repeated sound leaves both orders open",
-     line(("A", 0, 3), ("B", 3, 6), ("A", 6, 9)), 1, {"A + B": "neither", "B + A": "neither"}),
     *(("a crossfade is a transition and not while", crossfaded(100, 200, crossfade), 5,
        {"A + B": "proven", "A * B": "refuted", "B + A": "refuted"}) for crossfade in (0, 1, 5, 50)),
     ("who overlap for 0.5 s may do so in passing",
@@ -267,35 +252,15 @@ VERDICTS: list[tuple[str, Timeline, int, dict[str | Claim, str]]] = [
     ("a crossfade excuses only the sounds that it joins",
      timeline(Overlay(Concat(*THREE[:2], 20), THREE[2], -90)), 1,
      {"A * C": "neither", "C + A": "neither", "A + B": "proven"}),
-    ("a sound in the pauses of another is not together with it",
-     hear(with_activity("A", [(0, 20), (60, 80)]), with_activity("B", [(25, 55)])), 1,
-     {"A * B": "neither"}),
-    # A is over at 50 for most; some hear its end until 80, which is when B has begun.
-    ("what somebody may hear neither proves nor is denied",
-     hear(with_activity("A", [(0, 50)], [(0, 80)]), with_activity("B", [(60, 100)])), 1,
-     {"A + B": "neither", "A * B": "neither", "B + A": "refuted"}),
-    ("what nobody hears leaves no doubt",
-     hear(with_activity("A", [(0, 50)]), with_activity("B", [(60, 100)])), 1,
-     {"A + B": "proven", "A * B": "refuted"}),
-    ("a sound that may be missed is neither there nor away",
-     hear(with_activity("A", [], [(0, 50)]), with_activity("B", [(60, 100)])), 1,
-     {"A": "neither", "B": "proven", Only(B): "neither", "A + B": "neither"}),
     # 10 frames are what can be heard: 50 of the rest, or a fifth of it all, are a sound of its own.
     *(("what goes on alone may be said to come after", line(("A", 0, 1000), ("B", 0, 1000 + rest)),
        10, {"A + B": "refuted", "B + A": "refuted"}) for rest in (0, 40, 49)),
     *(("what goes on alone may be said to come after", line(("A", 0, 1000), ("B", 0, 1000 + rest)),
        10, {"A + B": "neither", "B + A": "refuted"}) for rest in (50, 300)),
-    ("a fifth of a short sound alone may be said to come after",
-     line(("A", 0, 80), ("B", 0, 100)), 10, {"A + B": "neither"}),
-    ("less than a fifth may not", line(("A", 0, 81), ("B", 0, 100)), 10, {"A + B": "refuted"}),
     *(("onsets too close to tell order nothing", line(("A", 0, 1000), ("B", late, 1000)), 10,
        {"A + B": "refuted"}) for late in (0, 9)),
     ("onsets that are apart may tell order",
      line(("A", 0, 1000), ("B", 10, 1000)), 10, {"A + B": "neither"}),
-    ("only says that no other sound is heard", line(("A", 0, 5), ("B", 0, 5)), 1,
-     {Only(A): "refuted", Only(And(A, B)): "proven"}),
-    ("only says that the sound is heard", line(("A", 0, 5)), 1,
-     {Only(A): "proven", Only(B): "refuted"}),
     ("three in a row", IN_A_ROW, 1, {"A + B + C": "proven", "A + (B + C)": "proven"}),
     *(("in no other", IN_A_ROW, 1, {f"{a} + {b} + {c}": "refuted", f"{a} + ({b} + {c})": "refuted"})
       for a, b, c in [*permutations("ABC")][1:]),
@@ -348,15 +313,6 @@ VERDICTS: list[tuple[str, Timeline, int, dict[str | Claim, str]]] = [
      {"A * B + C": "neither", "C + A * B": "neither"}),
     ("nothing of it starts after c, or goes on when c is over",
      line(("A", 0, 10), ("B", 4, 9), ("C", 5, 10)), 1, {"C + A * B": "refuted"}),
-    # "Dog" may be said of what is catalogued as "Bark".
-    ("a kin name is neither proven nor refuted", BARK_THEN_RAIN, 1, {
-        "Dog": "neither",
-        Not(DOG): "neither",
-        "Dog + Rain": "neither",
-        Not(Concat(DOG, RAIN)): "neither",
-        And(DOG, RAIN): "neither",
-        And(RAIN, Not(DOG)): "neither",
-    }),
     ("a claim that fails under either name is refuted", BARK_THEN_RAIN, 1, {
         "Rain + (Bark + Dog)": "refuted",
         "Rain + Dog": "refuted",
