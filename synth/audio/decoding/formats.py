@@ -41,7 +41,12 @@ class FileFormat(StrEnum):
     MP4 = "MPEG-4", "mp4", ".m4a .m4b .mp4 .mov .3gp .aac"
     ASF = "Windows Media", "asf", ".wma .asf"
     MATROSKA = "Matroska", "matroska", ".webm .mka .mkv"
+    CAF = "Core Audio", "caf", ".caf"
     AU = "AU", "au", ".au .snd"
+    W64 = "Wave64", "w64", ".w64"
+    AMR = "AMR", "amr", ".amr"
+    APE = "Monkey's Audio", "ape", ".ape"
+    WAVPACK = "WavPack", "wv", ".wv"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +79,12 @@ _MAGIC: Final[tuple[tuple[int, bytes, FileFormat], ...]] = (
     (4, b"wide", FileFormat.MP4),
     (0, bytes.fromhex("3026b2758e66cf11"), FileFormat.ASF),
     (0, bytes.fromhex("1a45dfa3"), FileFormat.MATROSKA),
+    (0, b"caff", FileFormat.CAF),
     (0, b".snd", FileFormat.AU),
+    (0, b"riff\x2e\x91\xcf\x11", FileFormat.W64),
+    (0, b"#!AMR", FileFormat.AMR),
+    (0, b"MAC ", FileFormat.APE),
+    (0, b"wvpk", FileFormat.WAVPACK),
 )
 _OUTER: Final[Mapping[FileFormat, tuple[bytes, ...]]] = {
     FileFormat.WAV: (b"RIFF", b"RIFX", b"RF64", b"BW64"),

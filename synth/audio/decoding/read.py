@@ -38,6 +38,7 @@ from synth.audio.decoding.streams import (
     split_flac,
     split_mpeg,
     split_ogg,
+    state_caf_size,
 )
 from synth.base.doors import plain_text
 from synth.base.errors import ClipError
@@ -101,6 +102,7 @@ def _split(data: bytes, limits: Limits) -> Iterator[FilePart]:
                 find_end(data, form)
                 yield FilePart(data, form)
             case _:
+                data = state_caf_size(data) if form is FileFormat.CAF else data
                 end = find_end(data, form)
                 yield FilePart(data[:end], form)
         end = skip_tags(data, end)

@@ -170,12 +170,25 @@ def find_end(data: bytes, form: FileFormat | None) -> int:
     return end
 
 
+def state_caf_size(data: bytes) -> bytes:
+    """A Core Audio file that says how much sound it has, which one written to a pipe does not."""
+    at = data.find(b"data" + b"\xff" * 8) + 4
+    if at < 4:
+        return data
+    return data[:at] + (len(data) - at - 8).to_bytes(8, "big") + data[at + 8 :]
+
+
 def _find_stated_end(data: bytes, form: FileFormat | None) -> int:
     end = len(data)
     match form:
         case FileFormat.AU:
             offset, size = struct.unpack_from(">II", data, 4)
             return end if size == _UNKNOWN else offset + size
+        case FileFormat.W64:
+            size = struct.unpack_from("<Q", data, 16)[0]
+            return end if _is_streamed(size) else size
+        case FileFormat.CAF:
+            return _find_caf_end(data)
         case FileFormat.MP4:
             return _find_mp4_end(data)
         case FileFormat.MATROSKA:
@@ -190,7 +203,23 @@ def _find_stated_end(data: bytes, form: FileFormat | None) -> int:
             return end if flags & 1 else int(size)
         case FileFormat.AAC:
             return _find_adts_end(data)
+        case FileFormat.WAVPACK:
+            return _find_wavpack_end(data)
+        case FileFormat.AMR | FileFormat.APE:
+            again = data.find(data[:6], 6)
+            return end if again < 0 else again
     return end
+
+
+def _find_caf_end(data: bytes) -> int:
+    at, has_sound = 8, False
+    while at + 12 <= len(data) and _is_name(data, at) and not data.startswith(b"caff", at):
+        has_sound |= data.startswith(b"data", at)
+        size = struct.unpack_from(">q", data, at + 4)[0]
+        at = len(data) if size < 0 else at + 12 + size
+    if not has_sound:
+        raise ClipError(ENDS_EARLY)
+    return at
 
 
 def _find_mp4_end(data: bytes) -> int:
@@ -226,6 +255,16 @@ def _find_adts_end(data: bytes) -> int:
     at = 0
     while at + 7 <= len(data) and data[at] == 0xFF and data[at + 1] & 0xF6 == 0xF0:
         at += max(7, (data[at + 3] & 3) << 11 | data[at + 4] << 3 | data[at + 5] >> 5)
+    return at
+
+
+def _find_wavpack_end(data: bytes) -> int:
+    at, last = 0, 0
+    while data.startswith(b"wvpk", at):
+        size, index = struct.unpack_from("<I8xI", data, at + 4)
+        if last and not index:
+            break
+        at, last = at + size + 8, index
     return at
 
 

@@ -83,6 +83,7 @@ LIBSNDFILES = [
     ("AIFF", "PCM_16"),
     ("AIFF", "FLOAT"),
     ("AU", "PCM_16"),
+    ("CAF", "PCM_16"),
     ("FLAC", "PCM_16"),
     ("OGG", "VORBIS"),
     ("OGG", "OPUS"),
