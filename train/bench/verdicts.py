@@ -61,7 +61,8 @@ GLOSSARY: Final = {
     "0.5 to 0.95",
     "moments_absent": "share of the queries for absent sounds without a window above the "
     "threshold; chance is the share of all queries without one",
-    "moments_presence": "the mean of moments_absent and of the share of the other queries with a window",
+    "moments_presence": "the mean of moments_absent and of the share of the other queries with a "
+    "window",
     "pte_*": "R@1 of sentences as written (original) and with their clauses swapped (swapped); a "
     "model that hears order scores lower on the swapped ones",
     "as_*": "R@10 of sentences with as: as written (original), and with then instead (swapped)",
