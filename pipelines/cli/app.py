@@ -35,6 +35,9 @@ OBSERVER: Final = "observer"
 """A parameter that is no option: a command is given the progress that it reports to by it."""
 TELL: Final = "tell"
 """A parameter that is no option: a command that runs until Ctrl-C tells its results by it."""
+GIVEN: Final = "given"
+"""A parameter that is no option: the options that stand on the command line, as `--split`."""
+_CONTEXT: Final = "context"
 JSON: Final = "as_json"
 NO_THREAD: Final = "can't start new thread"
 """Python's words where the system refuses one."""
@@ -202,9 +205,9 @@ def present(function: Callable[..., Any], name: str = "segue") -> Callable[..., 
     page = inspect.getdoc(function) or ""
 
     @wraps(function)
-    def printed(**given: Any) -> None:
-        as_json = bool(given.get(JSON))
-        arguments = {name: value for name, value in given.items() if name in accepted}
+    def printed(**values: Any) -> None:
+        as_json = bool(values.get(JSON))
+        arguments = {name: value for name, value in values.items() if name in accepted}
         is_shown = OBSERVER in accepted or not sys.stderr.isatty()
         with ExitStack() as stack:
             from pipelines.cli.common.progress_display import show_progress
@@ -216,7 +219,9 @@ def present(function: Callable[..., Any], name: str = "segue") -> Callable[..., 
                 stack.close()  # it has begun: from now on it waits
                 _print_result(result, as_json)
 
-            offered = {OBSERVER: observer, TELL: tell}
+            context = values.get(_CONTEXT)
+            given = _list_given(context) if context else frozenset()
+            offered = {OBSERVER: observer, TELL: tell, GIVEN: given}
             arguments |= {key: value for key, value in offered.items() if key in accepted}
             result = function(**arguments)
         if result is not None:
@@ -228,14 +233,24 @@ def present(function: Callable[..., Any], name: str = "segue") -> Callable[..., 
     parameters = [
         _explain(each.replace(annotation=completed.get(key, each.annotation)), told)
         for key, each in accepted.items()
-        if key not in (OBSERVER, TELL)
+        if key not in (OBSERVER, TELL, GIVEN)
     ]
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     if JSON not in accepted:
-        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         parameters.append(inspect.Parameter(JSON, kind, default=False, annotation=JsonOption))
+    if GIVEN in accepted:
+        parameters.insert(0, inspect.Parameter(_CONTEXT, kind, annotation=typer.Context))
     printed.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     printed.__doc__ = page.partition("\n\nArgs:\n")[0]
     return printed
+
+
+def _list_given(context: typer.Context) -> frozenset[str]:
+    """The options that stand on the command line, whatever their values."""
+    options = {each.name: each.opts[0] for each in context.command.params if each.name}
+    sources = {name: context.get_parameter_source(name) for name in options}
+    given = (name for name, source in sources.items() if source and source.name == "COMMANDLINE")
+    return frozenset(options[name] for name in given if options[name].startswith("--"))
 
 
 def _explain(parameter: inspect.Parameter, told: Mapping[str, str]) -> inspect.Parameter:

@@ -17,9 +17,8 @@ from rich.text import Text
 
 from pipelines.cli.common.options import CorpusArgument, JsonOption
 from synth.base.atomic import format_count
-from synth.base.command import CommandResult
+from synth.base.command import CommandResult, Given, refuse_given
 from synth.base.doors import make_console, plain_text
-from synth.base.errors import SpecError
 
 if TYPE_CHECKING:
     from pipelines.look.console.answer import QueryAnswer
@@ -44,6 +43,8 @@ def sql_command(
     ] = None,
     out: Annotated[Path | None, typer.Option(dir_okay=False)] = None,
     as_json: JsonOption = False,
+    *,
+    given: Given = frozenset(),
 ) -> CommandResult:
     """Query a corpus's manifests with SQL: one SELECT over its tables.
 
@@ -56,8 +57,7 @@ def sql_command(
         out: Write the whole answer to a .parquet or .csv file.
     """
     if query is None:
-        if out is not None or rows is not None:
-            raise SpecError("--rows and --out need a query", fix="give one SELECT")
+        refuse_given(given, {"--rows", "--out"}, "needs a query: one SELECT")
         return _list_tables(corpus)
     from pipelines.look.console.answer import check_answer_file  # DuckDB takes a while
     from pipelines.look.console.database import Database

@@ -14,7 +14,7 @@ from rich.table import Table
 from pipelines.cli.common.options import CorpusArgument
 from pipelines.cli.common.show import print_next, print_note, say
 from synth.base.atomic import format_count
-from synth.base.command import CommandResult
+from synth.base.command import CommandResult, Given, refuse_given
 from synth.base.doors import make_console
 
 
@@ -24,6 +24,8 @@ def inspect_command(
     save: Path | None = None,
     captions: Annotated[int, typer.Option(min=0)] = 0,
     seed: Annotated[int, typer.Option(min=0)] = 0,
+    *,
+    given: Given = frozenset(),
 ) -> CommandResult:
     """Show what was built or planned: counts, labels, licences and samples.
 
@@ -48,8 +50,10 @@ def inspect_command(
     from synth.corpus.corpus import Corpus
 
     if captions:
+        refuse_given(given, {"--samples", "--save"}, "only captions are printed")
         drawn = draw_captions(corpus, captions, seed)
         return CommandResult({"captions": drawn}, lambda: say("\n".join(drawn)))
+    refuse_given(given, {"--seed"}, "needs --captions")
     facts = describe(corpus)
     picked = draw(corpus, samples)
     paths = [str(rebuild(Corpus.open(corpus), row, save)) for row in picked] if save else []

@@ -17,8 +17,8 @@ from pipelines.cli.common.source import (
     parse_source,
     print_index,
 )
-from synth.base.command import CommandResult
-from synth.base.errors import SourceError, SpecError
+from synth.base.command import CommandResult, Given, refuse_given
+from synth.base.errors import SourceError
 from synth.base.progress import Observer
 from synth.corpus.kinds import PathKind, expect
 from synth.storage import format_place, is_url
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from synth.sources import Settings
     from synth.sources.reading.collected import Integrity
 
-SAMPLES: Final = 5
+_OF_LIBRARY: Final = frozenset({"--index", "--write", "--set"})
+_OF_MACHINE: Final = frozenset({"--out", "--endpoint"})
+_OF_CORPUS: Final = frozenset({"--samples"})
 
 
 def check_command(
@@ -38,15 +40,11 @@ def check_command(
     index: Path | None = None,
     write: Path | None = None,
     settings: SetOption = None,
-    samples: Annotated[
-        int | None,
-        typer.Option(
-            min=0, help=f"Samples of a corpus to render again, drawn evenly; {SAMPLES} by default."
-        ),
-    ] = None,
-    out: Path | None = None,
+    samples: Annotated[int, typer.Option(min=0)] = 5,
+    out: Path = Path(),
     endpoint: str | None = None,
     *,
+    given: Given = frozenset(),
     observer: Observer,
 ) -> CommandResult:
     """Check this machine, or the files of a library, a corpus or an export.
@@ -67,27 +65,24 @@ def check_command(
             export's folder. Without it, this machine is checked.
         index: Checksums of a library: an index from --write, mirdata or soundata.
         write: Write an index of a library's files as they are now.
+        samples: Samples of a corpus to render again, drawn evenly.
         out: Check this machine for building in a folder or at a URL; by default here.
         endpoint: Also check a language model's API at this address, as for `segue llm run
             --base-url`.
     """
-    of_library: dict[str, object] = {"--index": index, "--write": write, "--set": settings}
-    of_machine: dict[str, object] = {"--out": out, "--endpoint": endpoint}
-    of_corpus: dict[str, object] = {"--samples": samples}
     if what is None:
-        _refuse(of_library | of_corpus, "this machine is checked")
+        refuse_given(given, _OF_LIBRARY | _OF_CORPUS, "this machine is checked")
         from pipelines.cli.look.doctor import check_machine
 
-        return check_machine(out or Path(), endpoint)
+        return check_machine(out, endpoint)
     kind = _find_kind(what)
     if kind is PathKind.CORPUS:
-        _refuse(of_library | of_machine, "a corpus is checked")
-        count = SAMPLES if samples is None else samples
-        return _check_corpus(Path(what), count, observer)
+        refuse_given(given, _OF_LIBRARY | _OF_MACHINE, "a corpus is checked")
+        return _check_corpus(Path(what), samples, observer)
     if kind is PathKind.EXPORT:
-        _refuse(of_library | of_machine | of_corpus, "an export is checked")
+        refuse_given(given, _OF_LIBRARY | _OF_MACHINE | _OF_CORPUS, "an export is checked")
         return _check_export(Path(what))
-    _refuse(of_machine | of_corpus, "a library is checked")
+    refuse_given(given, _OF_MACHINE | _OF_CORPUS, "a library is checked")
     from synth.sources import innermost
 
     source = innermost(apply_settings(parse_source(what), settings or ()))
@@ -109,14 +104,6 @@ def check_command(
         partial(_show, source, found, clips, is_heard, [what, *changed]),
         status=int(not found.is_whole),
     )
-
-
-def _refuse(options: Mapping[str, object], why: str) -> None:
-    given = [name for name, value in options.items() if value is not None]
-    if given:
-        raise SpecError(
-            f"{given[0]}: {why}", fix="`segue check --help` says which options go together"
-        )
 
 
 def _find_kind(what: str) -> PathKind:

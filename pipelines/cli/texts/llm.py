@@ -13,7 +13,7 @@ from rich.table import Table
 
 from pipelines.cli.common.show import print_read, say
 from pipelines.llm.money.prices import Nano, format_cost
-from synth.base.command import CommandResult
+from synth.base.command import CommandResult, Given, refuse_given
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.base.progress import Observer
@@ -54,6 +54,7 @@ def llm_run_command(
     retry_failed: bool = False,
     poll: Annotated[float, typer.Option(min=0)] = 30.0,
     *,
+    given: Given = frozenset(),
     observer: Observer,
 ) -> CommandResult:
     """Ask a language model about every item of a file, within a budget.
@@ -97,6 +98,10 @@ def llm_run_command(
     from pipelines.llm.stage import GenerateSettings
     from pipelines.llm.wire.endpoint import EndpointSettings
 
+    if batch:
+        refuse_given(given, {"--concurrency"}, "a batch is one request")
+    else:
+        refuse_given(given, {"--poll"}, "needs --batch")
     settings = GenerateSettings(
         task=task,
         source=Input(

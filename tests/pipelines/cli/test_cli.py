@@ -15,6 +15,7 @@ import typer
 from pipelines.cli.app import mount
 from pipelines.cli.commands import MOVED
 from tests.kit.builds import flip, segue, segue_here
+from tests.kit.cases import cases
 
 
 @pytest.mark.slow
@@ -208,3 +209,27 @@ def test_a_place_that_cannot_be_written_is_told_with_a_fix() -> None:
         "error: /sys/triplets.yaml: Permission denied",
         "fix:   change the permissions there, or use another folder or file",
     ]
+
+
+@cases(
+    ("words", "told"),
+    [
+        ("plan none.yaml --no-keep-groups --epochs 1", "--epochs, --keep-groups: needs --gpus"),
+        ("inspect none --seed 0", "--seed: needs --captions"),
+        ("inspect none --captions 3 --samples 5", "--samples: only captions are printed"),
+        ("audit none --samples 8000", "--samples: it needs --blind or --trivial"),
+        ("new --out none.yaml", "--out: needs a recipe"),
+        ("sql none --rows 50", "--rows: needs a query"),
+        ("night schedule none.yaml --every 1h --timezone UTC", "--timezone: needs --cron"),
+        ("text probe pte none.csv --out x --seed 0", "--seed: pte takes every caption"),
+        ("llm run t none.csv --out x --model m --poll 30", "--poll: needs --batch"),
+        ("export none --to onnx --out x --absolute", "--absolute: --to onnx exports a model"),
+    ],
+)
+def test_options_that_count_for_nothing_are_refused_with_their_defaults_too(
+    words: str, told: str
+) -> None:
+    done = segue_here(*words.split())
+    assert done.returncode == 1
+    assert told in done.stderr
+    assert "leave" in done.stderr
