@@ -64,7 +64,7 @@ class BatchRunner(Buyer):
             self.stop(Stop.for_fault(fault) if fault.is_final else Stop.for_silence(fault))
 
     async def _fetch_all(self) -> None:
-        for ticket, batch in self._ledger.take_tickets():
+        for ticket, batch in self._ledger.list_tickets():
             await self._fetch(ticket, batch)
             if self._barren is not None and self._rounds >= _BARREN_ROUNDS:
                 self.stop(Stop.for_silence(self._barren))
@@ -76,22 +76,17 @@ class BatchRunner(Buyer):
         """
         self._stage.load()
         ticket = self._ledger.create_ticket()
-        queue = Queue(self._task.prompt.file.batch, self._stage.select_open())
+        states = self._stage.select_open()
         count = size = 0
-        for digests in queue.take_all():
-            states = self._ledger.claim(digests, ticket)
-            if not states:
-                continue
-            items = self._stage.name_items(states)
+        for digests in Queue(self._task.prompt.file.batch, states).take_all():
+            items = self._stage.name_items(digests)
             request = self._task.make_request(items, states)
             size += len(encode_line(self._endpoint, request))
             if size > MOST_BYTES or count == MOST_REQUESTS:
-                self._ledger.release(states, ticket)
                 break
             try:
                 self._ledger.reserve(request, items, ticket=ticket)
             except DoesNotFitError:
-                self._ledger.release(states, ticket)
                 if not count:
                     self.stop(Stop.for_budget())
                 break

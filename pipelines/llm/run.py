@@ -8,7 +8,7 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -185,7 +185,17 @@ class Books:
 
     def count_travelling(self) -> int:
         """How many items are in batches that are not collected."""
-        return sum(stage.ledger.count_travelling(stage.items) for stage in self.stages)
+        return sum(
+            len(stage.ledger.find_travelling() & stage.items.keys()) for stage in self.stages
+        )
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """Be the only run that buys for these tasks."""
+        with ExitStack() as locks:
+            for stage in self.stages:
+                locks.enter_context(stage.ledger.store.hold(stage.ledger.number))
+            yield
 
     def write(self) -> dict[str, ItemOutcome]:
         """Write what became of every row; the same by item."""
@@ -290,34 +300,37 @@ def generate(settings: GenerateSettings, observer: Observer) -> GenerateSummary:
     limit = run.check_budget()
     with AnswerStore.open(settings.store) as store:
         books = Books(run, store, str(settings.out.resolve()), limit)
-        for stage in books.stages:
-            stage.recover()
-        if settings.retry_failed:
-            books.reopen()
-        before = books.load(check=True)
-        try:
-            stopped = books.buy(before, observer)
-        except KeyboardInterrupt:
-            books.write()
-            raise
-        outcomes = books.write()
-        states = [outcomes[row.digest].state for row in run.rows]
-        failed = [each.reason for each in states if each.status is Status.FAILED]
-        return GenerateSummary(
-            generator=run.task.generator,
-            items=len(run.rows),
-            answered=sum(each.status is Status.ANSWERED for each in states),
-            failed=dict(Counter(map(classify_reason, failed)).most_common()),
-            left=sum(each.status is Status.OPEN for each in states),
-            travelling=books.count_travelling(),
-            from_store=sum(before[row.digest].state.status is not Status.OPEN for row in run.rows),
-            account=books.account,
-            spent=books.first.ledger.compute_spent(),
-            seconds=time.monotonic() - begun,
-            stopped=stopped,
-            out=settings.out,
-            verdicts=count_verdicts(run.rows, outcomes, run.kinds) if run.verifier else {},
-        )
+        with books.hold():
+            for stage in books.stages:
+                stage.recover()
+            if settings.retry_failed:
+                books.reopen()
+            before = books.load(check=True)
+            try:
+                stopped = books.buy(before, observer)
+            except KeyboardInterrupt:
+                books.write()
+                raise
+            outcomes = books.write()
+            states = [outcomes[row.digest].state for row in run.rows]
+            failed = [each.reason for each in states if each.status is Status.FAILED]
+            return GenerateSummary(
+                generator=run.task.generator,
+                items=len(run.rows),
+                answered=sum(each.status is Status.ANSWERED for each in states),
+                failed=dict(Counter(map(classify_reason, failed)).most_common()),
+                left=sum(each.status is Status.OPEN for each in states),
+                travelling=books.count_travelling(),
+                from_store=sum(
+                    before[row.digest].state.status is not Status.OPEN for row in run.rows
+                ),
+                account=books.account,
+                spent=books.first.ledger.compute_spent(),
+                seconds=time.monotonic() - begun,
+                stopped=stopped,
+                out=settings.out,
+                verdicts=count_verdicts(run.rows, outcomes, run.kinds) if run.verifier else {},
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final
 
 from pipelines.llm.money.ledger import DoesNotFitError, Purchase
-from pipelines.llm.money.store import ItemState, Status, TaskItem
+from pipelines.llm.money.store import ItemState, TaskItem
 from pipelines.llm.stage import TaskStage
 from pipelines.llm.tasks import Queue, apply_fault, count_settled, judge_reply, keep_open
 from pipelines.llm.wire.errors import (
@@ -32,7 +32,6 @@ _TASKS_A_PLACE: Final = 2
 _BARREN: Final = 8
 """So many requests in a row without one answer: the endpoint is out of order."""
 
-_POLL_S: Final = 0.2
 _MAY_BE_SMALLER: Final = frozenset({FaultKind.TIMEOUT, FaultKind.EMPTY})
 
 
@@ -86,7 +85,6 @@ class ItemRunner(Buyer):
         self._gate = RequestGate(concurrency)
         self._places = _TASKS_A_PLACE * concurrency
         self._queue = Queue(stage.task.prompt.file.batch)
-        self._elsewhere: set[str] = set()
         self._sending: set[asyncio.Task[None]] = set()
         self._running: set[asyncio.Task[None]] = set()
         self._barren = 0
@@ -99,7 +97,8 @@ class ItemRunner(Buyer):
             task.cancel()
 
     async def _run(self, waiting: Mapping[str, ItemState]) -> None:
-        self._queue.put(waiting)
+        travelling = self._ledger.find_travelling()
+        self._queue.put({each: waiting[each] for each in waiting if each not in travelling})
         try:
             await self._loop()
         finally:
@@ -113,7 +112,7 @@ class ItemRunner(Buyer):
                 await self._wait_for_one()
             elif self._full:
                 self.stop(Stop.for_budget())
-            elif not await self._look_elsewhere():
+            else:
                 return
 
     async def _drain(self) -> None:
@@ -129,14 +128,12 @@ class ItemRunner(Buyer):
                 task.result()
 
     def _start_one(self) -> bool:
-        """Send a request with the next items that nobody else is asking for."""
+        """Send a request with the next items, if there are any."""
         digests = self._queue.take()
         if not digests:
             return False
-        states = self._ledger.claim(digests)
-        self._elsewhere.update(set(digests) - states.keys())
-        if states:
-            self._running.add(asyncio.create_task(self._buy(states)))
+        states = dict.fromkeys(digests, ItemState()) | self._ledger.read_states(digests)
+        self._running.add(asyncio.create_task(self._buy(states)))
         return True
 
     async def _buy(self, states: Mapping[str, ItemState]) -> None:
@@ -148,7 +145,7 @@ class ItemRunner(Buyer):
             reply = await ask_with_retries(ask, request, self._policy, gate=self._gate)
         except (DoesNotFitError, asyncio.CancelledError) as reason:
             self._full = self._full or isinstance(reason, DoesNotFitError)
-            self._give_back(states)
+            self._queue.put(states)
         except AttemptError as fault:
             self._on_fault(items, states, fault)
         else:
@@ -180,7 +177,7 @@ class ItemRunner(Buyer):
     ) -> None:
         if fault.is_final:
             self.stop(Stop.for_fault(fault))
-            self._give_back(states)
+            self._queue.put(states)
             return
         doubtful = fault.is_passing or (fault.kind is FaultKind.BAD_REQUEST and not self._fruitful)
         self._barren += doubtful
@@ -195,25 +192,6 @@ class ItemRunner(Buyer):
     def _keep(self, after: Mapping[str, ItemState], purchase: int) -> None:
         super()._keep(after, purchase)
         self._queue.put(after)
-
-    def _give_back(self, states: Mapping[str, ItemState]) -> None:
-        self._ledger.release(states)
-        self._queue.put(states)
-
-    async def _look_elsewhere(self) -> bool:
-        """Wait for items that other processes ask for; whether there are any left."""
-        if not self._elsewhere:
-            return False
-        self._stage.recover()
-        states = self._ledger.read_states(self._elsewhere)
-        waiting = {each: s for each, s in states.items() if s.status is Status.OPEN}
-        self._observer.advance(self._task.phase, len(self._elsewhere) - len(waiting))
-        self._elsewhere.clear()
-        if self._ledger.count_travelling(waiting) == len(waiting):
-            return False
-        self._queue.put(waiting)
-        await asyncio.sleep(_POLL_S)
-        return True
 
 
 # Why a run ended before all was settled.

@@ -88,9 +88,9 @@ class TaskStage:
     def recover(self) -> None:
         """Read the replies that dead processes paid for, and write off what they had under way."""
         self.ledger.mark_lost()
-        for left in self.ledger.take_unread():
+        for left in self.ledger.list_unread():
             states = self.ledger.read_states([item.digest for item in left.items])
             after = judge_reply(self.task.prompt, left.items, states, left.text)
-            still = {each for each, state in states.items() if state.status is Status.OPEN}
-            after = {each: state for each, state in after.items() if each in still}
+            settled = {each for each, state in states.items() if state.status is not Status.OPEN}
+            after = {each: state for each, state in after.items() if each not in settled}
             self.ledger.record_states(after, left.number)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.llm.money.prices import NANOS
-from pipelines.llm.run import GenerateSummary, generate
+from pipelines.llm.run import generate
 from pipelines.llm.runner import StopKind
 from synth.base.errors import SpecError
 from synth.base.progress import Silent
@@ -211,22 +211,22 @@ def test_a_fifth_of_all_requests_fails(tmp_path: Path) -> None:
     assert not states.keys() - {"read", "fault"}
 
 
-def test_two_runs_at_once_buy_nothing_twice(tmp_path: Path) -> None:
-    found: list[GenerateSummary] = []
-    with LlmServer(obliging, key=KEY, latency_s=0.02) as server:
-        runs = [settings(tmp_path, server.base_url, captions(200), concurrency=4)]
-        runs.append(settings(tmp_path, server.base_url, [], out=tmp_path / "b.parquet"))
-        threads = [
-            threading.Thread(target=lambda run=run: found.append(generate(run, Silent())))
-            for run in runs
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert [done.answered for done in found] == [200, 200]
+def test_of_two_runs_at_once_one_is_refused(tmp_path: Path) -> None:
+    with LlmServer(obliging, key=KEY) as server:
+        first = settings(tmp_path, server.base_url, captions(20))
+        refused: list[SpecError] = []
+
+        class RunsAnother(Silent):
+            def start(self, phase: str, total: int, unit: str, done: int | None = None) -> None:
+                with pytest.raises(SpecError, match="another run asks this model") as caught:
+                    generate(replace(first, out=tmp_path / "b.parquet"), Silent())
+                refused.append(caught.value)
+
+        done = generate(first, RunsAnother())
+        again = generate(replace(first, out=tmp_path / "b.parquet"), Silent())
+    assert len(refused) == 1
+    assert (done.answered, again.answered, again.account.requests) == (20, 20, 0)
     assert set(asked(server).values()) == {1}
-    assert sum(done.account.requests for done in found) == len(server.bodies)
 
 
 def test_answers_that_todays_checks_refuse_are_asked_for_again(tmp_path: Path) -> None:
