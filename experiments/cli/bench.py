@@ -40,8 +40,7 @@ def bench_run_command(
     ],
     sets: Annotated[Path, typer.Option(help="Folder of the built sets.", file_okay=False)] = ROOT,
     only: Annotated[
-        list[str] | None,
-        typer.Option(help="Score only this set, such as order-v3; repeatable."),
+        list[str] | None, typer.Option(help="Score only this set, such as order-v3; repeatable.")
     ] = None,
     out: Annotated[
         Path | None,
@@ -52,8 +51,7 @@ def bench_run_command(
         ),
     ] = None,
     pad: Annotated[
-        Padding,
-        typer.Option(help="What fills a CLAP's input after a shorter sound."),
+        Padding, typer.Option(help="What fills a CLAP's input after a shorter sound.")
     ] = Padding.PAD,
     device: Annotated[str, typer.Option(help="cpu, cuda, ...")] = "cpu",
     *,

@@ -51,8 +51,7 @@ class SoundLibrary:
             source = parse_source(text)
         except SegueError as error:
             raise SpecError(
-                f"--source: {error.message}",
-                fix=error.fix or "give NAME:PATH, as in esc10:ESC-10",
+                f"--source: {error.message}", fix=error.fix or "give NAME:PATH, as in esc10:ESC-10"
             ) from error
         name = str(source.name)  # type: ignore[attr-defined]
         return cls(name, source.model_dump(mode="json", exclude_defaults=True))

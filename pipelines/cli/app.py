@@ -20,7 +20,7 @@ from rich.text import Text
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from pipelines.cli.commands import COMMANDS, GROUPS, MOVED
+from pipelines.cli.commands import COMMANDS, GROUPS, GUESSED
 from pipelines.cli.common.options import CorpusArgument, JsonOption, naming_packages
 from pipelines.config.meanings import read_arguments
 from synth.base.atomic import disk_error
@@ -72,8 +72,7 @@ def _translate(
         return SegueError("this machine allows no more threads", fix=_LIMITS)
     if isinstance(error, RuntimeError | UnicodeDecodeError):
         return SegueError(
-            f"a file is damaged: {error}",
-            fix="download or build it again; --debug shows where",
+            f"a file is damaged: {error}", fix="download or build it again; --debug shows where"
         )
     return error
 
@@ -111,9 +110,8 @@ class LazyGroup(TyperGroup):
     def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:  # type: ignore[override]
         """The command that was called, imported."""
         words = f"{self.name or ''} {args[0]}".lstrip()
-        for old in (words, *(f"{words} {argument.partition('=')[0]}" for argument in args[1:])):
-            if old in MOVED and not ctx.resilient_parsing:
-                ctx.fail(f"Instead of `segue {old}` use {MOVED[old]}.")
+        if words in GUESSED and not ctx.resilient_parsing:
+            ctx.fail(f"Instead of `segue {words}` use {GUESSED[words]}.")
         if words in COMMANDS:
             return args[0], load_command(words), args[1:]
         near = [] if args[0] in self.commands else _find_nearest(args[0])

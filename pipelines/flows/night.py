@@ -310,11 +310,7 @@ STORE: Final = "llm-store.sqlite"
 
 
 def buy(
-    spec: Spec,
-    tasks: Sequence[EnrichSettings],
-    out: Path,
-    where: Engine,
-    observer: Observer,
+    spec: Spec, tasks: Sequence[EnrichSettings], out: Path, where: Engine, observer: Observer
 ) -> list[Path]:
     """Plan without enrichment, and have every task answered; nothing is bought twice.
 

@@ -32,10 +32,7 @@ MOST_RESTARTS: Final = 5
 LOG_FILE: Final = "server.log"
 DATABASE_FILE: Final = "prefect.db"
 LEAST_BYTES: Final = 8_000_000
-QUIET: Final[Mapping[str, str]] = {
-    "DO_NOT_TRACK": "1",
-    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-}
+QUIET: Final[Mapping[str, str]] = {"DO_NOT_TRACK": "1", "PREFECT_SERVER_ANALYTICS_ENABLED": "false"}
 
 
 @contextmanager
@@ -74,13 +71,7 @@ def server_process(home: Path, environment: Mapping[str, str]) -> Iterator[str]:
     def start() -> subprocess.Popen[bytes]:
         with (home / LOG_FILE).open("ab") as log:
             return subprocess.Popen(
-                [
-                    sys.executable,
-                    "-m",
-                    "pipelines.flows.servers",
-                    str(port),
-                    str(os.getpid()),
-                ],
+                [sys.executable, "-m", "pipelines.flows.servers", str(port), str(os.getpid())],
                 env={**environment, **place, **QUIET},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -178,13 +169,7 @@ def serve(port: int, parent: int) -> None:
 
     gc.freeze()
     gc.enable()
-    uvicorn.run(
-        create_app,
-        factory=True,
-        host="127.0.0.1",
-        port=port,
-        log_level="error",
-    )
+    uvicorn.run(create_app, factory=True, host="127.0.0.1", port=port, log_level="error")
 
 
 # The Prefect server of `segue night schedule`: has a scheduler and pages, is found by its file.
@@ -207,10 +192,7 @@ def scheduling_server(home: Path) -> Iterator[str]:
         fix="stop it, use another --out, or share one server through PREFECT_API_URL",
     )
     environment = {name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"}
-    with (
-        hold_lock(home / LOCK_FILE, refusal),
-        server_process(home, environment) as address,
-    ):
+    with hold_lock(home / LOCK_FILE, refusal), server_process(home, environment) as address:
         write_text(home / ADDRESS_FILE, json.dumps({"api": address}) + "\n")
         try:
             yield address

@@ -63,8 +63,7 @@ def read_rows(source: Input, prompt: Prompt) -> list[TaskItem]:
     for name in [*source.columns, *source.constants]:
         if name not in columns:
             raise SpecError(
-                f"{name!r}: the prompt has no such field",
-                fix=f"it has {', '.join(columns)}",
+                f"{name!r}: the prompt has no such field", fix=f"it has {', '.join(columns)}"
             )
     for name, value in source.constants.items():
         schema = _find_schema(prompt, name)

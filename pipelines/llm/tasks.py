@@ -166,10 +166,7 @@ def judge_reply(
 
 
 def apply_fault(
-    items: Sequence[TaskItem],
-    states: Mapping[str, ItemState],
-    reason: str,
-    ask_again: bool = False,
+    items: Sequence[TaskItem], states: Mapping[str, ItemState], reason: str, ask_again: bool = False
 ) -> dict[str, ItemState]:
     """The items' states after a fault of the whole reply.
 

@@ -40,13 +40,7 @@ def inspect_command(
         captions: Print only this many captions, drawn at random.
         seed: Seed of --captions.
     """
-    from pipelines.look.inspection import (
-        describe,
-        draw,
-        draw_captions,
-        rebuild,
-        summarise_row,
-    )
+    from pipelines.look.inspection import describe, draw, draw_captions, rebuild, summarise_row
     from synth.corpus.corpus import Corpus
 
     if captions:
@@ -59,8 +53,7 @@ def inspect_command(
     paths = [str(rebuild(Corpus.open(corpus), row, save)) for row in picked] if save else []
     rows = [summarise_row(row) for row in picked]
     return CommandResult(
-        {**facts, "samples": rows, "saved": paths},
-        partial(_print, corpus, facts, picked, paths),
+        {**facts, "samples": rows, "saved": paths}, partial(_print, corpus, facts, picked, paths)
     )
 
 

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+from rich.table import Table
+from rich.text import Text
 
+from pipelines.checks.doctor.check import CheckState, DoctorCheck
 from pipelines.cli.common.options import corpus_completions
 from pipelines.cli.common.show import print_first, print_next, say
-from pipelines.cli.common.source import (
-    SetOption,
-    apply_settings,
-    parse_source,
-    print_index,
-)
+from pipelines.cli.common.source import SetOption, apply_settings, parse_source, print_index
 from synth.base.command import CommandResult, Given, refuse_given
+from synth.base.doors import make_console
 from synth.base.errors import SourceError
-from synth.base.progress import Observer
+from synth.base.progress import Observer, show_waiting
 from synth.corpus.kinds import PathKind, expect
 from synth.storage import format_place, is_url
 
@@ -27,6 +27,11 @@ if TYPE_CHECKING:
     from synth.sources import Settings
     from synth.sources.reading.collected import Integrity
 
+_STYLES: Final = {
+    CheckState.OK: "green",
+    CheckState.MISSING: "yellow",
+    CheckState.WRONG: "bold red",
+}
 _OF_LIBRARY: Final = frozenset({"--index", "--write", "--set"})
 _OF_MACHINE: Final = frozenset({"--out", "--endpoint"})
 _OF_CORPUS: Final = frozenset({"--samples"})
@@ -72,9 +77,7 @@ def check_command(
     """
     if what is None:
         refuse_given(given, _OF_LIBRARY | _OF_CORPUS, "this machine is checked")
-        from pipelines.cli.look.doctor import check_machine
-
-        return check_machine(out, endpoint)
+        return _check_machine(out, endpoint)
     kind = _find_kind(what)
     if kind is PathKind.CORPUS:
         refuse_given(given, _OF_LIBRARY | _OF_MACHINE, "a corpus is checked")
@@ -117,6 +120,38 @@ def _find_kind(what: str) -> PathKind:
     kind = expect(path, PathKind.CORPUS, PathKind.EXPORT, PathKind.OTHER)
     is_missing = kind is PathKind.OTHER and what not in source_names() and not path.exists()
     return PathKind.CORPUS if is_missing else kind
+
+
+def _check_machine(out: Path, endpoint: str | None) -> CommandResult:
+    """What is missing here, what needs it, how to fix it."""
+    from pipelines.checks.doctor.machine import run_checks
+
+    with show_waiting("checking"):
+        found = list(run_checks(out, endpoint))
+    is_wrong = any(check.state is CheckState.WRONG for check in found)
+    return CommandResult(
+        {"ok": not is_wrong, "checks": [asdict(check) for check in found]},
+        partial(_print_machine, found),
+        status=int(is_wrong),
+    )
+
+
+def _print_machine(found: list[DoctorCheck]) -> None:
+    console = make_console(soft_wrap=False)
+    table = Table("check", "state", "found", box=None, pad_edge=False)
+    for each in found:
+        state = Text(each.state.value, _STYLES[each.state])
+        table.add_row(Text(each.name), state, Text(each.found))
+    console.print(table)
+    for each in found:
+        if each.state is not CheckState.OK:
+            name = Text.assemble("\n", (each.name, _STYLES[each.state]))
+            console.print(name, f"needed for: {each.needed_for}", sep="  ")
+            say(f"  fix: {each.fix}")
+    counts = ", ".join(
+        f"{sum(each.state is state for each in found)} {state}" for state in CheckState
+    )
+    say(f"\n{counts}")
 
 
 def _check_corpus(corpus: Path, samples: int, observer: Observer) -> CommandResult:

@@ -49,10 +49,7 @@ def export_command(
             show_default=False,
         ),
     ],
-    to: Annotated[
-        str,
-        typer.Option(help=f"The format. {_HELP}.", show_default=False),
-    ],
+    to: Annotated[str, typer.Option(help=f"The format. {_HELP}.", show_default=False)],
     out: Annotated[
         Path,
         typer.Option(

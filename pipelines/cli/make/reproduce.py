@@ -36,8 +36,7 @@ TimeoutOption: TypeAlias = Annotated[
     ),
 ]
 RetriesOption: TypeAlias = Annotated[
-    int,
-    typer.Option(min=0, max=MOST_RETRIES, help="Retries of a shard after a file-system error."),
+    int, typer.Option(min=0, max=MOST_RETRIES, help="Retries of a shard after a file-system error.")
 ]
 
 

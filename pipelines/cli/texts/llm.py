@@ -140,9 +140,7 @@ def llm_run_command(
     return CommandResult(summary.to_json(), partial(_show_summary, summary), status)
 
 
-def llm_stats_command(
-    store: Path = _STORE,
-) -> CommandResult:
+def llm_stats_command(store: Path = _STORE) -> CommandResult:
     """Show what a store of answers holds and what it cost, by task and model.
 
     Example: `segue llm stats --store llm-store.sqlite`

@@ -133,8 +133,7 @@ def _read_captions(
     for name, option in [(id_column, "--id-column"), *((name, "--column") for name in columns)]:
         if name not in present:
             raise SpecError(
-                f"{path}: no column {name!r}",
-                fix=f"give {option} one of: {', '.join(present)}",
+                f"{path}: no column {name!r}", fix=f"give {option} one of: {', '.join(present)}"
             )
     for row in rows:
         for name in columns:

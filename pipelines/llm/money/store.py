@@ -175,8 +175,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
         connection.execute(f"PRAGMA user_version = {STORE_VERSION}")
     elif application != _APPLICATION:
         raise SpecError(
-            f"--store {path}: the database of another program",
-            fix="name a store, or a new file",
+            f"--store {path}: the database of another program", fix="name a store, or a new file"
         )
     elif version != STORE_VERSION:
         raise SpecError(

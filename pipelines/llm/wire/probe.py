@@ -9,12 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pipelines.llm.wire.errors import AttemptError, FaultKind, Policy, Sleep, ask_with_retries
-from pipelines.llm.wire.request import (
-    NOTHING,
-    Capabilities,
-    Reply,
-    Request,
-)
+from pipelines.llm.wire.request import NOTHING, Capabilities, Reply, Request
 from synth.base.doors import parse_json
 from synth.llm.reply import AnswerError
 

@@ -13,7 +13,7 @@ import soundfile
 import typer
 
 from pipelines.cli.app import mount
-from pipelines.cli.commands import MOVED
+from pipelines.cli.commands import GUESSED
 from tests.kit.builds import flip, segue, segue_here
 from tests.kit.cases import cases
 
@@ -75,9 +75,9 @@ USAGE = [
     ("train x --head lstm", "'--head': 'lstm' is not one of"),
     ("night run x.yaml --bogus", "No such option: --bogus"),
     ("--bogus", "No such option: --bogus"),
-    *((f"{old} a b", f"Instead of `segue {old}` use {new}.") for old, new in MOVED.items()),
+    *((f"{old} a b", f"Instead of `segue {old}` use {new}.") for old, new in GUESSED.items()),
 ]
-"""What is typed, and what is told; moved commands with their new names."""
+"""What is typed, and what is told."""
 
 
 def plain(text: str) -> str:

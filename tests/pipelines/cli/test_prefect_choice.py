@@ -65,10 +65,7 @@ def test_a_server_is_configured_by_the_environment_or_the_active_profile(
         ({"pyproject.toml": "[project]"}, ""),
         ({".env": "PREFECT_PROFILES_PATH=mine.toml", "mine.toml": PROFILES}, NIGHT),
         ({"prefect.toml": 'profiles_path = "mine.toml"', "mine.toml": PROFILES}, NIGHT),
-        (
-            {"pyproject.toml": '[tool.prefect]\nprofiles_path = "m.toml"', "m.toml": PROFILES},
-            NIGHT,
-        ),
+        ({"pyproject.toml": '[tool.prefect]\nprofiles_path = "m.toml"', "m.toml": PROFILES}, NIGHT),
     ],
 )
 def test_files_are_read_as_prefect_does(

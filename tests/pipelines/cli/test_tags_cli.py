@@ -143,10 +143,7 @@ CHAIN = re.compile(r"\n## From tags to a corpus\n.*?((?:\n    segue [^\n]*)+)", 
 
 @cases("real", [False, True])
 def test_tags_become_a_corpus_as_the_docs_say(
-    real: bool,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    shared_data: Callable[[str], Path],
+    real: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared_data: Callable[[str], Path]
 ) -> None:
     lines = TRACKS
     if real:

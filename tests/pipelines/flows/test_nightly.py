@@ -16,12 +16,7 @@ from pipelines.config.spec import Spec
 from pipelines.engines.engine import engine
 from pipelines.flows import night
 from pipelines.flows.night import Gate, compare_metrics, judge, refuse_failed, write_record
-from pipelines.flows.schedule import (
-    EnrichSettings,
-    GateSettings,
-    read_nightly,
-    settings_beside,
-)
+from pipelines.flows.schedule import EnrichSettings, GateSettings, read_nightly, settings_beside
 from pipelines.llm.runner import Stop
 from pipelines.store.places import Places
 from pipelines.store.store import Store

@@ -177,11 +177,7 @@ def test_a_fault_or_an_end_from_outside_leaves_no_task_behind() -> None:
 
 def test_requests_are_worded_as_the_endpoint_understands_them() -> None:
     able = Capabilities(
-        limit="max_tokens",
-        schema=False,
-        temperature=False,
-        seed=False,
-        stream_usage=False,
+        limit="max_tokens", schema=False, temperature=False, seed=False, stream_usage=False
     )
     with LlmServer() as server:
         ask(server, able=able)

@@ -65,10 +65,7 @@ FLAVOURS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"rejects": ["stream", "stream_options"]},
         {"streaming": False, "stream_usage": False},
     ),
-    "does not say what a stream costs": (
-        {"rejects": ["stream_options"]},
-        {"stream_usage": False},
-    ),
+    "does not say what a stream costs": ({"rejects": ["stream_options"]}, {"stream_usage": False}),
     "an old local server": (
         {"rejects": ["max_completion_tokens", "json_schema", "seed", "stream_options"]},
         {"limit": "max_tokens", "schema": False, "seed": False, "stream_usage": False},

@@ -14,14 +14,7 @@ import pytest
 
 from tests.kit.llm_commands import Command, start
 from tests.kit.llm_server import LlmServer
-from tests.kit.llm_tasks import (
-    KEY,
-    asked,
-    captions,
-    obliging,
-    write_prompt,
-    write_rows,
-)
+from tests.kit.llm_tasks import KEY, asked, captions, obliging, write_prompt, write_rows
 from tests.kit.waiting import wait_for
 
 pytestmark = pytest.mark.slow
