@@ -162,7 +162,7 @@ def _score(
                 pad=pad,
                 heard=_describe_heard(model, opened),
                 set=opened.built,
-                scores={name: Score.of(one) for name, one in metrics.items()},
+                scores={name: Score(**one.to_json()) for name, one in metrics.items()},
             ),
             folder,
         )

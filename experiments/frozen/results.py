@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Final
 
 from markupsafe import Markup
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from experiments.frozen.score import BACKWARDS, SCORES
-from pipelines.frozen.description import Backwards, BuiltSet
+from pipelines.frozen.description import Backwards, BaselineScore, BuiltSet
 from pipelines.look.page import Page, render_page
 from synth.base.atomic import write_text
+from synth.base.choice import StrictModel
 from synth.base.doors import read_json
 from synth.base.errors import CorpusError
 from synth.base.rng import digest
-from train.bench.metrics import Metric
 from train.bench.plan import HEARD, heard_warning
 from train.bench.verdicts import format_value
 
@@ -29,23 +29,14 @@ _LETTERS: Final = 8
 _MEND: Final = "remove it, and score again"
 
 
-class Score(BaseModel):
+class Score(BaselineScore):
     """A measured value, as `metrics.Metric` has it."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-    value: float
-    low: float
-    high: float
     chance: float
     n: int
 
-    @classmethod
-    def of(cls, metric: Metric) -> Score:
-        """The same as it is written to a file."""
-        return cls(**metric.to_json())
 
-
-class Result(BaseModel):
+class Result(StrictModel):
     """The scores of one model on one set.
 
     Args:
@@ -57,7 +48,6 @@ class Result(BaseModel):
         scores: By name.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     model: str
     weights: str
     pad: str
