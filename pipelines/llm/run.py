@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import signal
 import time
 from collections import Counter
@@ -21,7 +20,8 @@ from pipelines.llm.money.ledger import Account, DoesNotFitError, FollowUp, Ledge
 from pipelines.llm.money.prices import NANOS, Nano, find_price, to_nanos
 from pipelines.llm.money.store import AnswerStore, ItemState, Status, TaskItem
 from pipelines.llm.runner import Buyer, ItemRunner, Stop, StopKind
-from pipelines.llm.stage import GenerateSettings, TaskStage
+from pipelines.llm.settings import GenerateSettings
+from pipelines.llm.stage import TaskStage
 from pipelines.llm.tasks import PromptTask, Queue, classify_reason
 from pipelines.llm.verify import ItemOutcome, ItemVerdict, Verifier, count_verdicts
 from pipelines.llm.wire.endpoint import Endpoint, check_address
@@ -52,7 +52,7 @@ class PromptRun:
     @classmethod
     def check(cls, settings: GenerateSettings) -> PromptRun:
         """The run of some settings."""
-        check_output(settings.out, settings.source.path)
+        check_output(settings.out, settings.source)
         asked = settings.endpoint
         check_address(asked.base_url)
         prompt = load_prompt(settings.task)
@@ -64,12 +64,12 @@ class PromptRun:
                 f"--verify-model: prompt {prompt.id} has no `verify`",
                 fix="leave out --verify-model",
             )
-        if verification is None and settings.source.positives:
+        if verification is None and settings.positives:
             raise SpecError(
                 f"--positives: answers to {prompt.id} do not say which caption they belong to",
                 fix="leave out --positives: only prompts with a `verify` take it",
             )
-        rows = read_rows(settings.source, prompt)
+        rows = read_rows(settings, prompt)
         if verification is None:
             return cls(settings, rows, task, None, {})
         asked = replace(asked, model=settings.verify_model or asked.model)
@@ -86,8 +86,6 @@ class PromptRun:
     def check_budget(self) -> Nano | None:
         """What all runs for the same file may cost; None: there is no limit."""
         budget = self.settings.budget
-        if budget is not None and not math.isfinite(budget):
-            raise SpecError(f"--budget {budget}: not an amount", fix="give it in dollars")
         dear = next((task.endpoint.model for task in self.tasks if not task.price.free), "")
         if budget is None and dear:
             raise SpecError(
@@ -298,7 +296,7 @@ def generate(settings: GenerateSettings, observer: Observer) -> GenerateSummary:
     begun = time.monotonic()
     run = PromptRun.check(settings)
     limit = run.check_budget()
-    with AnswerStore.open(settings.store) as store:
+    with AnswerStore.open(settings.store_path) as store:
         books = Books(run, store, str(settings.out.resolve()), limit)
         with books.hold():
             for stage in books.stages:
@@ -412,7 +410,7 @@ def estimate(settings: GenerateSettings) -> GenerateEstimate:
     """What a run would take; nothing is sent."""
     run = PromptRun.check(settings)
     with TemporaryDirectory() as folder:
-        path = settings.store if settings.store.is_file() else Path(folder, "none.sqlite")
+        path = settings.store_path if settings.store_path.is_file() else Path(folder, "none.sqlite")
         with AnswerStore.open(path) as store:
             books = Books(run, store)
             outcomes = books.load(check=True)

@@ -34,17 +34,17 @@ def llm_run_command(
     model: Annotated[str, typer.Option()],
     base_url: str = "https://api.openai.com/v1",
     key_variable: str = "OPENAI_API_KEY",
-    budget: Annotated[float | None, typer.Option(min=0)] = None,
+    budget: Annotated[float | None, typer.Option(min=0, max=1e9)] = None,
     prices: Path | None = None,
     local: bool = False,
     dry_run: bool = False,
     batch: bool = False,
     concurrency: Annotated[int, typer.Option(min=1, max=1024)] = 16,
-    timeout: Annotated[float, typer.Option(min=1)] = 60.0,
+    timeout: Annotated[float, typer.Option(min=1, max=86_400)] = 60.0,
     limit: Annotated[int | None, typer.Option(min=1)] = None,
     split: str | None = None,
     positives: bool = False,
-    variants: Annotated[int, typer.Option(min=1)] = 1,
+    variants: Annotated[int, typer.Option(min=1, max=1000)] = 1,
     verify_model: str = "",
     id_column: str = "id",
     column: list[str] | None = None,
@@ -93,10 +93,8 @@ def llm_run_command(
         retry_failed: Ask again for items that failed.
         poll: Seconds between polls of a batch.
     """
-    from pipelines.llm.files import Input
     from pipelines.llm.run import estimate, generate
-    from pipelines.llm.stage import GenerateSettings
-    from pipelines.llm.wire.endpoint import EndpointSettings
+    from pipelines.llm.settings import GenerateSettings
 
     if batch:
         refuse_given(given, {"--concurrency"}, "a batch is one request")
@@ -104,28 +102,29 @@ def llm_run_command(
         refuse_given(given, {"--poll"}, "needs --batch")
     settings = GenerateSettings(
         task=task,
-        source=Input(
-            source,
-            id_column,
-            _parse_pairs("--column", column),
-            _parse_pairs("--set", set_),
-            split,
-            limit,
-            positives,
-            variants,
-        ),
+        source=source,
         out=out,
-        endpoint=EndpointSettings(base_url, model, key_variable, timeout),
-        store=store,
+        model=model,
+        base_url=base_url,
+        key_variable=key_variable,
         budget=budget,
         prices=prices,
         local=local,
+        store=store,
+        split=split,
+        limit=limit,
         concurrency=concurrency,
+        timeout_s=timeout,
+        positives=positives,
+        variants=variants,
+        verify_model=verify_model,
+        id_column=id_column,
+        columns=_parse_pairs("--column", column),
+        constants=_parse_pairs("--set", set_),
         seed=seed,
         batch=batch,
         retry_failed=retry_failed,
         poll_s=poll,
-        verify_model=verify_model,
     )
     if dry_run:
         cost = estimate(settings)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -214,16 +213,17 @@ def test_a_fifth_of_all_requests_fails(tmp_path: Path) -> None:
 def test_of_two_runs_at_once_one_is_refused(tmp_path: Path) -> None:
     with LlmServer(obliging, key=KEY) as server:
         first = settings(tmp_path, server.base_url, captions(20))
+        second = first.model_copy(update={"out": tmp_path / "b.parquet"})
         refused: list[SpecError] = []
 
         class RunsAnother(Silent):
             def start(self, phase: str, total: int, unit: str, done: int | None = None) -> None:
                 with pytest.raises(SpecError, match="another run asks this model") as caught:
-                    generate(replace(first, out=tmp_path / "b.parquet"), Silent())
+                    generate(second, Silent())
                 refused.append(caught.value)
 
         done = generate(first, RunsAnother())
-        again = generate(replace(first, out=tmp_path / "b.parquet"), Silent())
+        again = generate(second, Silent())
     assert len(refused) == 1
     assert (done.answered, again.answered, again.account.requests) == (20, 20, 0)
     assert set(asked(server).values()) == {1}
