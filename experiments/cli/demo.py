@@ -107,8 +107,8 @@ def make_demo_spec(source: str | None, test_folds: str) -> Spec:
     """The demo's spec, over another source and other folds where they are given."""
     import yaml
 
-    from pipelines.config.file import check_values
     from pipelines.config.spec import Spec
+    from synth.base.choice import check_values
 
     shipped = files("pipelines").joinpath("config/shipped/demo.yaml")
     values = yaml.safe_load(shipped.read_text("utf-8"))

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from pipelines.cli.make.build import choose_worker_count, run_build
-from pipelines.config.file import check_values
 from pipelines.config.spec import SPLITS, Spec, make_corpus_name
 from synth.base.atomic import replacing
+from synth.base.choice import check_values
 from synth.base.errors import SourceError, SpecError
 from synth.base.progress import Observer
 from synth.sources.reading.tables import Columns, list_numbered, read_rows

@@ -228,13 +228,9 @@ def open_split(folders: Folders, corpus: str, split: ExamSplit) -> SplitData:
     return SplitData(Corpus.open(folders[corpus]), split.value, AudioMode.SHARDS)
 
 
-def make_exam(name: str, corpus: str, *tasks: Task, settings: BenchSettings | None = None) -> Exam:
+def make_exam(name: str, corpus: str, *tasks: Task) -> Exam:
     """Tasks that `segue eval` knows."""
-    return Exam(
-        name,
-        lambda folders, split: corpus_benchmark(folders[corpus], split.value, settings=settings),
-        tasks,
-    )
+    return Exam(name, lambda folders, split: corpus_benchmark(folders[corpus], split.value), tasks)
 
 
 def make_probe_exam(name: str, corpus: str, kind: Probe) -> Exam:

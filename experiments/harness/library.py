@@ -9,8 +9,8 @@ from typing import Any, Final, TypeVar
 
 from experiments.harness.experiment import Scale
 from pipelines.cli.common.source import parse_source
-from pipelines.config.file import check_values
 from pipelines.config.spec import Spec
+from synth.base.choice import check_values
 from synth.base.errors import SegueError, SpecError
 from synth.sources import SourceChoice, open_source
 from synth.sources.reading.base import ClipRef

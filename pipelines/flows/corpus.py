@@ -46,7 +46,7 @@ from pipelines.builder.build import (
 from pipelines.builder.finalise import CARD_FILE
 from pipelines.builder.render import is_done, read_receipt
 from pipelines.builder.schedule import schedule
-from pipelines.config.file import check_values, read_spec
+from pipelines.config.file import read_spec
 from pipelines.config.spec import Spec
 from pipelines.engines.engine import Engine, check_engine, engine, settle
 from pipelines.engines.executor import watch_parent
@@ -55,6 +55,7 @@ from pipelines.flows.night import Gate, buy, failed_gates, night, refuse_failed
 from pipelines.flows.schedule import NightlySettings, read_nightly
 from pipelines.store.places import Places
 from pipelines.store.stage import open_store
+from synth.base.choice import check_values
 from synth.base.errors import SegueError
 from synth.base.progress import Observer, Silent
 

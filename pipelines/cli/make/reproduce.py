@@ -49,10 +49,11 @@ def read_request(
         The spec; the version of it that is to be reproduced, if that one is finished; and the
         folder to work in.
     """
-    from pipelines.config.file import check_values, read_spec
+    from pipelines.config.file import read_spec
     from pipelines.config.spec import Spec
     from pipelines.store.places import Places
     from pipelines.store.stage import store_at
+    from synth.base.choice import check_values
     from synth.corpus.corpus import CORPUS_FILE
 
     root = resolve_destination(out, stage)

@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
 from pipelines.cli.common.show import print_read, say
-from pipelines.llm.money.prices import Nano, format_cost
+from pipelines.llm.money.prices import Nano, format_cost, to_nanos
 from synth.base.command import CommandResult, Given, refuse_given
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.base.progress import Observer
 
 if TYPE_CHECKING:
-    from pipelines.llm.money.ledger import Stat
     from pipelines.llm.run import GenerateEstimate, GenerateSummary
 
 EXIT_CODES: Final = {"endpoint": 1, "budget": 3, "interrupted": 130}
@@ -149,9 +148,8 @@ def llm_stats_command(store: Path = _STORE) -> CommandResult:
     """
     from pipelines.llm.money.ledger import read_stats
 
-    found = read_stats(store)
-    facts = {"store": str(store), "tasks": [stat.to_json() for stat in found]}
-    return CommandResult(facts, partial(_show_stats, found))
+    stats = read_stats(store)
+    return CommandResult({"store": str(store), "tasks": stats}, partial(_show_stats, stats))
 
 
 def llm_tasks_command() -> CommandResult:
@@ -264,12 +262,13 @@ def _make_verdict_table(verdicts: Mapping[str, Mapping[str, int]]) -> Table:
     return table
 
 
-def _show_stats(found: Iterable[Stat]) -> None:
-    for each in found:
-        cost = format_cost(each.cost) + _tell_uncertain(each.uncertain_cost)
-        make_console().print(f"[bold]{escape(each.generator)}[/] {escape(each.parameters)}")
-        items = f"{each.open:,} open, {each.answered:,} answered, {each.failed:,} failed"
-        say(f"  items     {items}")
-        say(f"  requests  {each.requests:,}, {each.faults:,} without an answer")
-        say(f"  tokens    {each.input_tokens:,} in, {each.output_tokens:,} out")
-        say(f"  cost      {cost}; last {each.last[:19]}")
+def _show_stats(stats: Iterable[Mapping[str, Any]]) -> None:
+    for stat in stats:
+        spent, uncertain = (to_nanos(stat[name]) for name in ("cost", "uncertain_cost"))
+        make_console().print(f"[bold]{escape(stat['generator'])}[/] {escape(stat['parameters'])}")
+        items = (f"{stat[name]:,} {name}" for name in ("open", "answered", "failed"))
+        say(f"  items     {', '.join(items)}")
+        say(f"  requests  {stat['requests']:,}, {stat['faults']:,} without an answer")
+        say(f"  tokens    {stat['input_tokens']:,} in, {stat['output_tokens']:,} out")
+        cost = format_cost(spent) + _tell_uncertain(uncertain)
+        say(f"  cost      {cost}; last {stat['last'][:19]}")

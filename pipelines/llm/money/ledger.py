@@ -11,7 +11,7 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -395,37 +395,13 @@ WHERE i.scope IS NOT NULL OR p.scope IS NOT NULL
 ORDER BY prompt, version, model, id"""
 
 
-@dataclass(frozen=True, slots=True)
-class Stat:
-    """What was bought of one prompt from one model.
+def read_stats(path: Path) -> list[dict[str, Any]]:
+    """What a store holds, by prompt and model, as JSON values.
 
-    Args:
-        open: Items; `answered` and `failed` are the others.
-        uncertain_cost: The part of the cost for what is under way or was lost, at its worst.
+    `uncertain_cost` is the part of the cost for what is under way or was lost, at its worst.
     """
-
-    generator: str
-    parameters: str
-    open: int
-    answered: int
-    failed: int
-    requests: int
-    faults: int
-    input_tokens: int
-    output_tokens: int
-    cost: Nano
-    uncertain_cost: Nano
-    last: str
-
-    def to_json(self) -> dict[str, Any]:
-        """As JSON values."""
-        sums = {"cost": self.cost / NANOS, "uncertain_cost": self.uncertain_cost / NANOS}
-        return asdict(self) | sums
-
-
-def read_stats(path: Path) -> list[Stat]:
-    """What a store holds, by prompt and model."""
     if not path.is_file():
         raise SpecError(f"--store {path}: no such file", fix="give the file of a store")
     with AnswerStore.open(path) as store:
-        return [Stat(**row) for row in store.select(_STATS)]
+        rows = [dict(row) for row in store.select(_STATS)]
+    return [row | {name: row[name] / NANOS for name in ("cost", "uncertain_cost")} for row in rows]

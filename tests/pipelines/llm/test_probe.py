@@ -34,7 +34,7 @@ def probed(server: LlmServer, key: str = "none") -> Capabilities:
 
     async def work() -> Capabilities:
         async with Endpoint(EndpointSettings(server.base_url, "tiny", key)) as endpoint:
-            found = await probe(endpoint, sleep=no_sleep)
+            found = await probe(endpoint, endpoint.ask_as, no_sleep)
             assert endpoint.capabilities is found
             await endpoint.ask(ASKED)
             return found
