@@ -21,7 +21,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from pipelines.cli.commands import COMMANDS, GROUPS, GUESSED
-from pipelines.cli.common.options import CorpusArgument, JsonOption, naming_packages
+from pipelines.cli.common.options import JsonOption, naming_packages
 from pipelines.config.meanings import read_arguments
 from synth.base.atomic import disk_error
 from synth.base.command import CommandResult
@@ -55,8 +55,6 @@ _FIXES: Final[dict[int, str]] = {
 """By the system's number of the error."""
 _UsageError: Final[Any] = typer.BadParameter.__base__
 """What Typer raises for a wrong command line; it exports no name for it."""
-COMPLETED: Final[dict[str, dict[str, Any]]] = {"train": {"corpus": CorpusArgument}}
-"""Arguments of commands of other packages that the shell completes as ours."""
 
 
 def _translate(
@@ -227,11 +225,9 @@ def present(function: Callable[..., Any], name: str = "segue") -> Callable[..., 
             if result.status:
                 raise typer.Exit(result.status)
 
-    told, completed = read_arguments(page), COMPLETED.get(name, {})
+    told = read_arguments(page)
     parameters = [
-        _explain(each.replace(annotation=completed.get(key, each.annotation)), told)
-        for key, each in accepted.items()
-        if key not in (OBSERVER, TELL, GIVEN)
+        _explain(each, told) for key, each in accepted.items() if key not in (OBSERVER, TELL, GIVEN)
     ]
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     if JSON not in accepted:

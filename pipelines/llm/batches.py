@@ -14,8 +14,7 @@ from typing import Any, Final
 
 from pipelines.llm.money.ledger import DoesNotFitError, Purchase
 from pipelines.llm.money.store import ItemState
-from pipelines.llm.runner import Buyer, Stop
-from pipelines.llm.stage import TaskStage
+from pipelines.llm.runner import Buyer, Stop, TaskStage
 from pipelines.llm.tasks import Queue, apply_fault, judge_reply, keep_open
 from pipelines.llm.wire.batch_api import (
     MOST_BYTES,

@@ -19,9 +19,8 @@ from pipelines.llm.files import read_rows, write_answers
 from pipelines.llm.money.ledger import Account, DoesNotFitError, FollowUp, Ledger
 from pipelines.llm.money.prices import NANOS, Nano, find_price, to_nanos
 from pipelines.llm.money.store import AnswerStore, ItemState, Status, TaskItem
-from pipelines.llm.runner import Buyer, ItemRunner, Stop, StopKind
+from pipelines.llm.runner import Buyer, ItemRunner, Stop, StopKind, TaskStage
 from pipelines.llm.settings import GenerateSettings
-from pipelines.llm.stage import TaskStage
 from pipelines.llm.tasks import PromptTask, Queue, classify_reason
 from pipelines.llm.verify import ItemOutcome, ItemVerdict, Verifier, count_verdicts
 from pipelines.llm.wire.endpoint import Endpoint, check_address

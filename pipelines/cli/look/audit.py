@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 from rich.table import Table
 
-from pipelines.cli.common.options import corpus_completions
 from pipelines.cli.common.show import print_first, print_next, say
 from synth.base.atomic import format_count
 from synth.base.command import CommandResult, Given, refuse_given
@@ -32,7 +31,7 @@ _OPTIONS: Final = frozenset({"--blind", "--trivial", "--samples", "--audio", "--
 
 
 def audit_command(
-    corpora: Annotated[list[Path], typer.Argument(autocompletion=corpus_completions)],
+    corpora: list[Path],
     leakage: bool = False,
     blind: bool = False,
     trivial: bool = False,

@@ -13,7 +13,6 @@ from rich.table import Table
 from rich.text import Text
 
 from pipelines.checks.doctor.check import CheckState, DoctorCheck
-from pipelines.cli.common.options import corpus_completions
 from pipelines.cli.common.show import print_first, print_next, say
 from pipelines.cli.common.source import SetOption, apply_settings, parse_source, print_index
 from synth.base.command import CommandResult, Given, refuse_given
@@ -40,7 +39,7 @@ _OF_CORPUS: Final = frozenset({"--samples"})
 def check_command(
     what: Annotated[
         str | None,
-        typer.Argument(metavar="[NAME:ROOT|CORPUS|EXPORT]", autocompletion=corpus_completions),
+        typer.Argument(metavar="[NAME:ROOT|CORPUS|EXPORT]"),
     ] = None,
     index: Path | None = None,
     write: Path | None = None,
