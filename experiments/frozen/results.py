@@ -40,12 +40,8 @@ class Result(StrictModel):
     """The scores of one model on one set.
 
     Args:
-        model: As it was given.
         weights: Digest of its weights; "" where it tells none.
-        pad: What filled up its input behind a sound.
         heard: How many of the set's recordings it was trained on, in words.
-        set: What it was scored on.
-        scores: By name.
     """
 
     model: str

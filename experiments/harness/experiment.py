@@ -100,7 +100,6 @@ class Arm:
 
     Args:
         corpus: What it learns from: a name among the experiment's corpora.
-        config: Made by `make_config`.
         mixed: Other corpora whose samples take part, by name, with their share of all.
     """
 
@@ -175,7 +174,6 @@ class Experiment:
         title: Of the paper, with authors, year and where its numbers stand.
         setup: What is as in the paper and what is not, in a few sentences.
         corpora: A spec, or a view of corpora that have one, by name: letters, digits, - and _.
-        whole: Whether all its arms are there.
     """
 
     name: str

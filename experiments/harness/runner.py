@@ -49,7 +49,6 @@ class Machine:
 
     Args:
         out: Holds banks, shards, manifests, views, runs, and links to these by name (`models`).
-        device: That models are trained and tested on.
     """
 
     out: Path
@@ -62,7 +61,6 @@ class ArmRun:
     """One arm with one seed.
 
     Args:
-        seed: Of weights, order and dropout.
         digest: Of the settings, the seed and the corpus.
     """
 

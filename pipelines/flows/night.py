@@ -73,7 +73,6 @@ class NightResult:
 
     Args:
         metrics: Of the model's test, by name; empty where nothing was trained.
-        model: The run's folder, None where nothing was trained.
     """
 
     summary: Summary

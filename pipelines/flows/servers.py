@@ -56,7 +56,6 @@ def server_process(home: Path, environment: Mapping[str, str]) -> Iterator[str]:
     One that dies is replaced by another, at the same address and with the same database.
 
     Args:
-        home: Holds its database and its log.
         environment: Its settings, but for where it is; it reports nothing home.
     """
     home.mkdir(parents=True, exist_ok=True)

@@ -189,8 +189,6 @@ class BaselineScore(StrictModel):
 
     Args:
         value: Share that it tells right; chance is 1/2.
-        low: Lower end of its 95 % interval.
-        high: Upper end.
     """
 
     value: float
@@ -202,12 +200,7 @@ class BuiltSet(SetQuestion):
     """A set as it was built.
 
     Args:
-        name: Of the set.
-        source: Name of its source.
-        corpus: Name of its corpus.
-        digest: Of the whole set.
         published: Whether that is the published digest.
-        text_only: What text alone scores.
         trivial: What features of the audio score that know no sound; None where too few groups
             tell, or a record of before does not.
         baselines: What instruction and target of a composed set score alone, by what is looked at.

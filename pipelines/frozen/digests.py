@@ -38,7 +38,6 @@ class ClipsOfLabel(StrictModel):
     """The clips of one label that a set draws from.
 
     Args:
-        count: How many there are.
         digest: Of their ids and files.
     """
 
@@ -50,12 +49,8 @@ class PublishedSet(StrictModel):
     """What is published of a set over one source.
 
     Args:
-        digest: Of the whole set.
         plan: Of the rows of its plan.
-        samples: How many there are.
         clips: By label, the clips that it draws from; empty for a source that reads no files.
-        algorithms: Versions of Segue's algorithms that made it.
-        libraries: Versions of the packages that made it.
     """
 
     digest: str

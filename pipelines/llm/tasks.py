@@ -32,7 +32,6 @@ class PromptTask:
 
     Args:
         seed: Of sampling, where the endpoint takes one.
-        phase: Its name in a display of progress.
     """
 
     prompt: Prompt

@@ -249,7 +249,6 @@ class ItemState:
     Args:
         reason: Why it failed; of an open item, what went wrong last.
         attempts: How often its answer was judged.
-        complaints: What was wrong with its last answer.
         together: At most so many items in its next request; 0: as many as the prompt takes.
     """
 
