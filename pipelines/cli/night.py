@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -92,7 +92,7 @@ def schedule_command(
             begun = run.begun[:19].replace("T", " ")
             say(f"begun {begun} UTC  {run.name} {run.state}{lasted}")
 
-        tell(CommandResult(run.to_json(), show))
+        tell(CommandResult(asdict(run), show))
 
     serve(night, now, announce, report)
 

@@ -13,7 +13,6 @@ import subprocess
 import sys
 import threading
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -132,15 +131,20 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def _is_healthy(address: str, timeout_s: float) -> bool:
+    try:
+        with urllib.request.urlopen(f"{address}/health", timeout=timeout_s) as response:
+            return bool(response.status == 200)
+    except OSError:
+        return False
+
+
 def _wait_until_healthy(process: subprocess.Popen[bytes], address: str, log: Path) -> None:
     deadline = time.monotonic() + STARTUP_TIMEOUT_S
     while time.monotonic() < deadline and process.poll() is None:
-        try:
-            with urllib.request.urlopen(f"{address}/health", timeout=5) as response:
-                if response.status == 200:
-                    return
-        except (urllib.error.URLError, OSError):
-            time.sleep(0.1)
+        if _is_healthy(address, 5):
+            return
+        time.sleep(0.1)
     refuse_full(log.parent)
     raise SegueError(
         "the temporary Prefect server did not start",
@@ -203,12 +207,10 @@ def running_server(home: Path) -> str | None:
     """The address of the server that runs in `home`; None where none answers."""
     try:
         address = json.loads((home / ADDRESS_FILE).read_text(encoding="utf-8"))["api"]
-        if not str(address).startswith("http://127.0.0.1:"):
-            return None
-        with urllib.request.urlopen(f"{address}/health", timeout=_ANSWER_S) as response:
-            return str(address) if response.status == 200 else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
+    is_ours = str(address).startswith("http://127.0.0.1:")
+    return str(address) if is_ours and _is_healthy(address, _ANSWER_S) else None
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from synth.base.choice import StrictModel
 from synth.base.doors import read_regular
 from synth.base.errors import CorpusError, SpecError, suggestion
 from synth.base.yaml_file import YamlFile, explain_errors, read_yaml
-from synth.sources import Settings, Source, Unheard
+from synth.sources import Settings
 
 SHIPPED: Final = Path(__file__).resolve().parent / "shipped"
 PUBLISHED: Final = "published"
@@ -49,11 +49,6 @@ class FrozenSource(StrictModel):
     settings: dict[str, Any] = Field(default_factory=dict)
     test: float | list[str | int]
     clips: int | None = None
-
-    def count_listed(self, source: Source | Unheard) -> int:
-        """How many clips a copy of the library lists in those splits."""
-        wanted = None if isinstance(self.test, float) else set(map(str, self.test))
-        return sum(wanted is None or ref.split in wanted for ref in source.refs())
 
 
 class SetQuestion(StrictModel):

@@ -159,10 +159,10 @@ class Books:
         """
         settings = self._run.settings
         self._keep_for_second(outcomes)
-        stopped = _buy_answers(self.first, settings, observer)
+        stopped = asyncio.run(_buy(self.first, settings, observer))
         if self._run.verifier and (stopped is None or stopped.kind is StopKind.BUDGET):
             self.load()
-            stopped = _buy_answers(self.second, settings, observer) or stopped
+            stopped = asyncio.run(_buy(self.second, settings, observer)) or stopped
         return stopped
 
     def _keep_for_second(self, outcomes: Mapping[str, ItemOutcome]) -> None:
@@ -204,16 +204,10 @@ class Books:
 # How a stage is bought: whom to ask, how, and until when.
 
 
-def _buy_answers(stage: TaskStage, settings: GenerateSettings, observer: Observer) -> Stop | None:
-    """Ask for the items of a stage that are not settled.
-
-    Returns:
-        Why it ended before all were settled, if it did.
-    """
-    return asyncio.run(_buy(stage, settings, observer)) if stage.select_open() else None
-
-
 async def _buy(stage: TaskStage, settings: GenerateSettings, observer: Observer) -> Stop | None:
+    """Ask for the open items of a stage; why it ended before all were settled, if it did."""
+    if not stage.select_open():
+        return None
     scope, store = stage.task.scope, stage.ledger.store
     async with Endpoint(stage.task.endpoint) as endpoint:
         known = store.read_capabilities(scope.endpoint, scope.model)
