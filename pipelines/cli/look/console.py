@@ -34,13 +34,7 @@ _STDIN: Final = "-"
 def sql_command(
     corpus: CorpusArgument,
     query: Annotated[str | None, typer.Argument()] = None,
-    rows: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            help=f"Rows of the answer to print, 0 for all. By default {ROWS}, all with --json.",
-        ),
-    ] = None,
+    rows: Annotated[int | None, typer.Option(min=0)] = None,
     out: Annotated[Path | None, typer.Option(dir_okay=False)] = None,
     as_json: JsonOption = False,
     *,
@@ -54,6 +48,7 @@ def sql_command(
     Args:
         query: One SELECT; - reads it from standard input. Without it, the tables and their columns
             are listed.
+        rows: Rows of the answer to print, 0 for all. By default 50, all with --json.
         out: Write the whole answer to a .parquet or .csv file.
     """
     if query is None:

@@ -40,42 +40,12 @@ _HELP: Final = "; ".join(
 
 
 def export_command(
-    path: Annotated[
-        Path,
-        typer.Argument(
-            help="A corpus: data_manifests/CORPUS or one of its versions. For "
-            f"{_OF_MODELS}: the run folder of a trained model. For transformers also a LAION-CLAP "
-            "checkpoint (.pt).",
-            show_default=False,
-        ),
-    ],
-    to: Annotated[str, typer.Option(help=f"The format. {_HELP}.", show_default=False)],
-    out: Annotated[
-        Path,
-        typer.Option(
-            help="A new or empty folder, or the folder of the same export.",
-            file_okay=False,
-            show_default=False,
-        ),
-    ],
-    split: Annotated[
-        list[str] | None,
-        typer.Option(help="Export only this split; repeatable.", show_default=False),
-    ] = None,
-    allow_long: Annotated[
-        bool,
-        typer.Option(
-            "--allow-long",
-            help="With `laion`: also write samples over 10 s, which LAION-CLAP's readers cut.",
-        ),
-    ] = False,
-    absolute: Annotated[
-        bool,
-        typer.Option(
-            "--absolute",
-            help="With `audiocraft`: write absolute paths, so that it may be started anywhere.",
-        ),
-    ] = False,
+    path: Path,
+    to: Annotated[str, typer.Option(help=f"The format. {_HELP}.")],
+    out: Annotated[Path, typer.Option(file_okay=False)],
+    split: list[str] | None = None,
+    allow_long: bool = False,
+    absolute: bool = False,
     workers: WorkersOption = None,
     *,
     given: Given = frozenset(),
@@ -88,6 +58,15 @@ def export_command(
 
     Examples: `segue export data_manifests/acba --to hf --out exported/acba`,
     `segue export runs/acba --to onnx --out exported/model`
+
+    Args:
+        path: A corpus: data_manifests/CORPUS or one of its versions. For transformers, safetensors
+            and onnx: the run folder of a trained model. For transformers also a LAION-CLAP
+            checkpoint (.pt).
+        out: A new or empty folder, or the folder of the same export.
+        split: Export only this split; repeatable.
+        allow_long: With `laion`: also write samples over 10 s, which LAION-CLAP's readers cut.
+        absolute: With `audiocraft`: write absolute paths, so that it may be started anywhere.
     """
     from synth.corpus.corpus import Corpus
 
