@@ -30,9 +30,9 @@ from pydantic import ValidationError
 from pipelines.engines.engine import settle
 from pipelines.engines.executor import hold_interrupts
 from pipelines.flows.corpus import SERVED_BY
-from pipelines.flows.holder import HOME, bury_all_runs, bury_dead_run
+from pipelines.flows.holder import HOME, bury_all_runs, bury_dead_run, find_api
 from pipelines.flows.schedule import ENTRYPOINT, FLOW, LIMIT, Night
-from pipelines.flows.servers import QUIET, running_server, scheduling_server
+from pipelines.flows.servers import QUIET, scheduling_server
 from synth.base.errors import SegueError, SpecError
 
 LOOK_S: Final = 2.0
@@ -240,8 +240,7 @@ def last_runs(corpus: str, most: int) -> list[NightRun]:
 @contextmanager
 def known_server(out: Path) -> Iterator[str]:
     """Prefect's API: configured, or that of the schedule that runs over `out`; its address."""
-    configured = get_current_settings().api.url
-    address = configured or running_server((out / HOME).resolve())
+    address = find_api(out)
     if address is None:
         raise SegueError(
             f"no Prefect server: PREFECT_API_URL is not set, and no schedule runs for {out}",

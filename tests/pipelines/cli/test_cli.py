@@ -98,17 +98,6 @@ def test_wrong_usage_is_told_to_people_and_as_one_json_object_to_programs() -> N
     assert faults == []
 
 
-def test_the_two_that_check_say_what_each_of_them_checks() -> None:
-    checks = {"check": "the files of a library, a corpus or an export"}
-    checks |= {"audit": "a corpus's captions"}
-    listed = plain(segue_here("--help").stdout)
-    for name, checked in checks.items():
-        page = plain(segue_here(name, "--help").stdout)
-        assert checked in page.casefold()
-        assert checked in listed.casefold()
-        assert all(other in page for other in checks)
-
-
 def test_inspect_shows_and_saves_audio_and_check_checks(tiny_corpus: Path, tmp_path: Path) -> None:
     folder = tiny_corpus / "data_manifests" / "tiny"
     done = segue_here("inspect", folder, "--samples", "2", "--save", tmp_path / "wavs", "--json")
