@@ -181,10 +181,10 @@ def _night(job: StageJob) -> Result:
         _show_link(corpus, "report-file", path)
         _show_link(corpus, "card", places.shards / CARD_FILE)
 
-    result = night(summary, places, job.settings, job.observer, job.step, report)
-    _emit(places, failed_gates(result.gates))
-    refuse_failed(places, result.gates)
-    return result.to_json()
+    gates, facts = night(summary, places, job.settings, job.observer, job.step, report)
+    _emit(places, failed_gates(gates))
+    refuse_failed(places, gates)
+    return facts
 
 
 BODIES: Final[dict[str, Callable[[StageJob], Result | Summary]]] = {

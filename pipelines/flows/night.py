@@ -67,31 +67,6 @@ class Gate:
     wanted: str
 
 
-@dataclass(frozen=True, slots=True)
-class NightResult:
-    """What a night did.
-
-    Args:
-        metrics: Of the model's test, by name; empty where nothing was trained.
-    """
-
-    summary: Summary
-    gates: tuple[Gate, ...]
-    metrics: dict[str, dict[str, Any]]
-    model: str | None
-    report: Path
-
-    def to_json(self) -> dict[str, Any]:
-        """As JSON values."""
-        return self.summary.to_json() | {
-            "promoted": not failed_gates(self.gates),
-            "gates": [asdict(gate) for gate in self.gates],
-            "metrics": self.metrics,
-            "model": self.model,
-            "report": str(self.report),
-        }
-
-
 def night(
     summary: Summary,
     places: Places,
@@ -99,11 +74,14 @@ def night(
     observer: Observer,
     step: Step,
     report: Callable[[Sequence[Gate], Path], None],
-) -> NightResult:
+) -> tuple[list[Gate], dict[str, Any]]:
     """Judge a version that was built, train on it if asked to, and promote it if it passes.
 
     Args:
         report: Given the gates and the report, before the version is promoted.
+
+    Returns:
+        The gates, and what the night did as JSON values.
     """
     gates = step("audit", lambda: judge(places, settings.gates, observer))
     metrics: dict[str, dict[str, Any]] = {}
@@ -117,7 +95,14 @@ def night(
     report(gates, path)
     if not failed_gates(gates):
         step("promote", lambda: promote(places))
-    return NightResult(summary, tuple(gates), metrics, str(run) if run else None, path)
+    facts = {
+        "promoted": not failed_gates(gates),
+        "gates": [asdict(gate) for gate in gates],
+        "metrics": metrics,
+        "model": str(run) if run else None,
+        "report": str(path),
+    }
+    return gates, summary.to_json() | facts
 
 
 def last_version(places: Places) -> str | None:

@@ -228,7 +228,7 @@ async def _buy(stage: TaskStage, settings: GenerateSettings, observer: Observer)
         with _stop_on_signals(buyer):
             stop = await buyer.run()
         if stop is not None and stop.kind is StopKind.ENDPOINT:
-            store.forget_capabilities(scope.endpoint, scope.model)
+            store.keep_capabilities(scope.endpoint, scope.model, "")
         return stop
 
 

@@ -135,21 +135,15 @@ class AnswerStore:
         """What an endpoint was found to be capable of, as JSON."""
         query = "SELECT found FROM capabilities WHERE endpoint = ? AND model = ?"
         rows = self.select(query, endpoint, model)
-        return str(rows[0]["found"]) if rows else None
+        return rows[0]["found"] or None if rows else None
 
     def keep_capabilities(self, endpoint: str, model: str, found: str) -> None:
-        """Remember what an endpoint is capable of."""
+        """Remember what an endpoint is capable of; with "" find out anew, next time."""
         with self.transaction() as connection:
             connection.execute(
                 "INSERT OR REPLACE INTO capabilities VALUES (?, ?, ?, ?)",
                 (endpoint, model, found, format_now()),
             )
-
-    def forget_capabilities(self, endpoint: str, model: str) -> None:
-        """Find out anew, next time."""
-        with self.transaction() as connection:
-            query = "DELETE FROM capabilities WHERE endpoint = ? AND model = ?"
-            connection.execute(query, (endpoint, model))
 
 
 def format_now() -> str:
