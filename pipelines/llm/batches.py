@@ -97,16 +97,16 @@ class BatchRunner(Buyer):
     async def _fetch(self, ticket: int, batch: str) -> None:
         """See a ticket through: hand it in where that is not certain, wait, collect."""
         sent = self._ledger.list_sent(ticket)
-        requests = {each.request.key: each.request for each in sent}
+        requests = {purchase.request.key: purchase.request for purchase in sent}
         if not batch and sent:
             try:
-                attempts = {each.request.key: each.attempt for each in sent}
+                attempts = {purchase.request.key: purchase.attempt for purchase in sent}
                 batch = await submit(self._endpoint, requests, attempts)
             except AttemptError as fault:
                 if fault.is_passing:
                     raise
-                for each in sent:  # The endpoint has nothing: they cost nothing.
-                    self._ledger.record_fault(each, fault)
+                for purchase in sent:  # The endpoint has nothing: they cost nothing.
+                    self._ledger.record_fault(purchase, fault)
                 self._ledger.close_ticket(ticket)
                 self.stop(Stop.for_refused_batch(fault))
                 return
@@ -141,19 +141,19 @@ class BatchRunner(Buyer):
         faults: Mapping[str, AttemptError],
     ) -> None:
         self._rounds = 0 if replies else self._rounds + 1
-        for each in sent:
-            key = each.request.key
-            states = self._ledger.read_states(item.digest for item in each.items)
+        for purchase in sent:
+            key = purchase.request.key
+            states = self._ledger.read_states(item.digest for item in purchase.items)
             if key in replies:
                 reply = replies[key]
-                self._ledger.record_reply(each, reply)
-                after = judge_reply(self._task.prompt, each.items, states, reply.text)
+                self._ledger.record_reply(purchase, reply)
+                after = judge_reply(self._task.prompt, purchase.items, states, reply.text)
             else:
                 fault = faults[key]
-                self._ledger.record_fault(each, fault)
+                self._ledger.record_fault(purchase, fault)
                 self._ledger.account.faults[str(fault.kind)] += 1
-                after = self._update_states(fault, each, states)
-            self._keep(after, each.number)
+                after = self._update_states(fault, purchase, states)
+            self._keep(after, purchase.number)
 
     def _update_states(
         self, fault: AttemptError, sent: Purchase, states: Mapping[str, ItemState]

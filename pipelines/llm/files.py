@@ -34,7 +34,7 @@ _KINDS: Final = f"{DATA_FILES}, or a corpus's manifest folder"
 
 def read_rows(settings: GenerateSettings, prompt: Prompt) -> list[TaskItem]:
     """The items of a file or a corpus, with the fields that a prompt knows."""
-    found: list[TaskItem] = []
+    items: list[TaskItem] = []
     seen: dict[tuple[str, str], str] = {}
     columns = {name: name for name in [*prompt.file.fields, *prompt.file.optional]}
     for name in [*settings.columns, *settings.constants]:
@@ -50,23 +50,23 @@ def read_rows(settings: GenerateSettings, prompt: Prompt) -> list[TaskItem]:
     columns |= settings.columns
     for place, values in islice(_read_values(settings), settings.limit):
         where = f"{settings.source}: {place}"
-        if not found:
+        if not items:
             deal = _find_dealt(settings, prompt, columns, values)
             _check_present(settings, prompt, columns, values, deal)
         name = str("" if (given := values.get(settings.id_column)) is None else given)
         key = (name, values[_CAPTION] if settings.positives else "")
         if not name or key in seen:
-            told = f"the id {name!r} is also that of {seen[key]}" if name else "lacks an id"
-            raise SourceError(f"{where}: {told}", fix="give every row its own id")
+            fault = f"the id {name!r} is also that of {seen[key]}" if name else "lacks an id"
+            raise SourceError(f"{where}: {fault}", fix="give every row its own id")
         seen[key] = place
         cells = {name: values.get(column) for name, column in columns.items()}
         for variant in range(settings.variants):
-            dealt = {each: _deal(prompt, each, key, variant) for each in deal}
+            dealt = {name: _deal(prompt, name, key, variant) for name in deal}
             fields = cells | dealt | dict(settings.constants)
-            found.append(_make_row(name, fields, prompt, where))
-    if not found:
+            items.append(_make_row(name, fields, prompt, where))
+    if not items:
         raise SourceError(f"{settings.source}: has no rows", fix=f"name {_KINDS}")
-    return found
+    return items
 
 
 def _find_dealt(
@@ -80,12 +80,12 @@ def _find_dealt(
     ]
     most = math.lcm(*(len(prompt.file.fields[name]["enum"]) for name in deal))
     if settings.variants > most:
-        told = (
+        fault = (
             f"a row has only {most} variants, by {' and '.join(deal)}"
             if deal
             else "nothing is dealt"
         )
-        raise SpecError(f"--variants {settings.variants}: {told}", fix=f"give at most {most}")
+        raise SpecError(f"--variants {settings.variants}: {fault}", fix=f"give at most {most}")
     return deal
 
 
@@ -98,8 +98,8 @@ def _deal(prompt: Prompt, name: str, row: tuple[str, str], variant: int) -> str:
 
 
 def _find_schema(prompt: Prompt, name: str) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = (prompt.file.fields | prompt.file.optional).get(name, {})
-    return found
+    schema: Mapping[str, Any] = (prompt.file.fields | prompt.file.optional).get(name, {})
+    return schema
 
 
 def _check_present(
@@ -185,9 +185,9 @@ def _read_values(settings: GenerateSettings) -> Iterator[tuple[str, Mapping[str,
 def _add_positives(rows: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
     for row in rows:
         yield row
-        for each in row["positives"]:
-            if not Author.MODEL.wrote(each["generator"]):  # It may answer this very task.
-                yield {**row, _CAPTION: each["text"], "claim": each["claim"]}
+        for caption in row["positives"]:
+            if not Author.MODEL.wrote(caption["generator"]):  # It may answer this very task.
+                yield {**row, _CAPTION: caption["text"], "claim": caption["claim"]}
 
 
 # What is written: what became of every row.

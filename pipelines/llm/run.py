@@ -121,16 +121,16 @@ class Books:
         """
         first, second, verifier = self.first, self.second, self._run.verifier
         first.load(check=check)
-        every = {each: first.states.get(each, ItemState()) for each in first.items}
+        states = {digest: first.states.get(digest, ItemState()) for digest in first.items}
         if verifier is None:
-            return {each: ItemOutcome(state) for each, state in every.items()}
+            return {digest: ItemOutcome(state) for digest, state in states.items()}
         questions = verifier.make_items(first.items, first.states)
         second.take(questions)
         second.load(check=check)
-        read = {each.id: second.states.get(each.digest) for each in questions}
+        read = {question.id: second.states.get(question.digest) for question in questions}
         return {
-            each: verifier.settle(first.items[each], state, read.get(each))
-            for each, state in every.items()
+            digest: verifier.settle(first.items[digest], state, read.get(digest))
+            for digest, state in states.items()
         }
 
     def guess_second(self) -> None:
@@ -138,7 +138,7 @@ class Books:
         if self._run.verifier is not None:
             waiting = self.first.select_open()
             guesses = self._run.verifier.guess_items(self.first.items, waiting)
-            self.second.items |= {each.digest: each.fields for each in guesses}
+            self.second.items |= {guess.digest: guess.fields for guess in guesses}
 
     def reopen(self) -> None:
         """Let items that failed or were refused be asked about as if for the first time."""
@@ -146,8 +146,8 @@ class Books:
         outcomes = self.load(check=True)
         self.second.ledger.reopen(self.second.items)
         refused = {
-            each: ItemState(complaints=(outcome.state.reason,))
-            for each, outcome in outcomes.items()
+            digest: ItemState(complaints=(outcome.state.reason,))
+            for digest, outcome in outcomes.items()
             if outcome.verdict is ItemVerdict.SECOND
         }
         self.first.ledger.record_states(refused)
@@ -174,9 +174,9 @@ class Books:
             worst = self.second.ledger.bound_cost(longest, self._run.settings.batch)
             most = min(verifier.task.prompt.file.batch, len(first.items))
             due = {
-                each
-                for each, outcome in outcomes.items()
-                if outcome.verdict is ItemVerdict.OPEN and each not in waiting
+                digest
+                for digest, outcome in outcomes.items()
+                if outcome.verdict is ItemVerdict.OPEN and digest not in waiting
             }
             first.ledger.follow_up = FollowUp(worst, most, due)
 
@@ -215,8 +215,8 @@ async def _buy(stage: TaskStage, settings: GenerateSettings, observer: Observer)
             stop = await _probe_endpoint(endpoint, stage.ledger)
             if stop is not None:
                 return stop
-            found = endpoint.capabilities.to_json()
-            store.keep_capabilities(scope.endpoint, scope.model, found)
+            able = endpoint.capabilities.to_json()
+            store.keep_capabilities(scope.endpoint, scope.model, able)
         else:
             endpoint.capabilities = Capabilities.from_json(known)
         buyer: Buyer
@@ -259,12 +259,12 @@ async def _probe_endpoint(endpoint: Endpoint, ledger: Ledger) -> Stop | None:
 def _stop_on_signals(buyer: Buyer) -> Iterator[None]:
     """The first Ctrl-C lets what is sent come back; the second one ends at once."""
     loop = asyncio.get_running_loop()
-    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
     def release() -> None:
-        for each, handler in before.items():
-            if loop.remove_signal_handler(each):
-                signal.signal(each, handler)
+        for number, handler in before.items():
+            if loop.remove_signal_handler(number):
+                signal.signal(number, handler)
 
     def stop() -> None:
         buyer.stop(Stop.for_interrupt())
@@ -272,8 +272,8 @@ def _stop_on_signals(buyer: Buyer) -> Iterator[None]:
 
     # Not on Windows, nor outside the main thread: there Ctrl-C ends at once.
     with suppress(NotImplementedError, ValueError, RuntimeError):
-        for each in before:
-            loop.add_signal_handler(each, stop)
+        for number in before:
+            loop.add_signal_handler(number, stop)
     try:
         yield
     finally:
@@ -304,13 +304,13 @@ def generate(settings: GenerateSettings, observer: Observer) -> GenerateSummary:
                 raise
             outcomes = books.write()
             states = [outcomes[row.digest].state for row in run.rows]
-            failed = [each.reason for each in states if each.status is Status.FAILED]
+            failed = [state.reason for state in states if state.status is Status.FAILED]
             return GenerateSummary(
                 generator=run.task.generator,
                 items=len(run.rows),
-                answered=sum(each.status is Status.ANSWERED for each in states),
+                answered=sum(state.status is Status.ANSWERED for state in states),
                 failed=dict(Counter(map(classify_reason, failed)).most_common()),
-                left=sum(each.status is Status.OPEN for each in states),
+                left=sum(state.status is Status.OPEN for state in states),
                 travelling=books.count_travelling(),
                 from_store=sum(
                     before[row.digest].state.status is not Status.OPEN for row in run.rows

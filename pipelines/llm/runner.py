@@ -64,22 +64,23 @@ class TaskStage:
         if check:
             before = dict(states)
             states = {
-                each: self.task.recheck(state, self.items[each]) for each, state in before.items()
+                digest: self.task.recheck(state, self.items[digest])
+                for digest, state in before.items()
             }
-            changed = {each: state for each, state in states.items() if state != before[each]}
+            changed = {digest: state for digest, state in states.items() if state != before[digest]}
             if changed and self.ledger.job:
                 self.ledger.record_states(changed)
         self.states = states
 
     def select_open(self) -> dict[str, ItemState]:
         """The items that are not settled, as they were loaded."""
-        every = {each: self.states.get(each, ItemState()) for each in self.items}
-        return {each: state for each, state in every.items() if state.status is Status.OPEN}
+        every = {digest: self.states.get(digest, ItemState()) for digest in self.items}
+        return {digest: state for digest, state in every.items() if state.status is Status.OPEN}
 
     def name_items(self, digests: Iterable[str]) -> tuple[TaskItem, ...]:
         """Items under short names, which cost less than their ids: 1, 2, 3."""
         return tuple(
-            TaskItem(str(at), self.items[each], each) for at, each in enumerate(digests, 1)
+            TaskItem(str(at), self.items[digest], digest) for at, digest in enumerate(digests, 1)
         )
 
     def recover(self) -> None:
@@ -88,8 +89,10 @@ class TaskStage:
         for left in self.ledger.list_unread():
             states = self.ledger.read_states([item.digest for item in left.items])
             after = judge_reply(self.task.prompt, left.items, states, left.text)
-            settled = {each for each, state in states.items() if state.status is not Status.OPEN}
-            after = {each: state for each, state in after.items() if each not in settled}
+            settled = {
+                digest for digest, state in states.items() if state.status is not Status.OPEN
+            }
+            after = {digest: state for digest, state in after.items() if digest not in settled}
             self.ledger.record_states(after, left.number)
 
 
@@ -156,7 +159,7 @@ class ItemRunner(Buyer):
 
     async def _run(self, waiting: Mapping[str, ItemState]) -> None:
         travelling = self._ledger.find_travelling()
-        self._queue.put({each: waiting[each] for each in waiting if each not in travelling})
+        self._queue.put({digest: waiting[digest] for digest in waiting if digest not in travelling})
         try:
             await self._loop()
         finally:

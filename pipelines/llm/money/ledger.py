@@ -167,7 +167,7 @@ class Ledger:
             "WHERE scope = ? AND item = ? AND status = 'failed'"
         )
         with self.store.transaction() as connection:
-            connection.executemany(query, [(self.number, each) for each in digests])
+            connection.executemany(query, [(self.number, digest) for digest in digests])
 
     # Money.
 
@@ -354,7 +354,8 @@ class Ledger:
 
     def find_travelling(self) -> set[str]:
         """The items that are in batches which are not collected, by digest."""
-        sent = (each for ticket, _ in self.list_tickets() for each in self.list_sent(ticket))
+        tickets = self.list_tickets()
+        sent = (purchase for ticket, _ in tickets for purchase in self.list_sent(ticket))
         return {item.digest for purchase in sent for item in purchase.items}
 
 
