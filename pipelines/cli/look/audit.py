@@ -82,9 +82,11 @@ def audit_command(
     (corpus,) = corpora
     if export is not None:
         refuse_given(given, {"--audio", "--trivial"}, "--export goes with neither")
+        if not blind:
+            refuse_given(given, {"--samples"}, "needs --blind")
         return _audit_export(corpus, export, (samples or _BLIND) if blind else None, observer)
     if not (blind or trivial):
-        refuse_given(given, {"--samples"}, "it needs --blind or --trivial")
+        refuse_given(given, {"--samples"}, "needs --blind or --trivial")
     if audio is not None or trivial:
         find_rendered(corpus)
     found = audit(corpus, observer)

@@ -59,6 +59,7 @@ def sql_command(
 
     text = sys.stdin.read() if query == _STDIN else query
     if out is not None:
+        refuse_given(given, {"--rows"}, "the whole answer is written")
         check_answer_file(out)
     with (
         Database.open(corpus) as database,

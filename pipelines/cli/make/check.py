@@ -92,6 +92,7 @@ def check_command(
     if root is None:
         raise SourceError(f"{what}: this library has no files", fix="give a library in a folder")
     if write is not None:
+        refuse_given(given, {"--index"}, "an index is written")
         count = _write(root, write, observer)
 
         def show() -> None:

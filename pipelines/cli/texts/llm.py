@@ -95,6 +95,8 @@ def llm_run_command(
     from pipelines.llm.run import estimate, generate
     from pipelines.llm.settings import GenerateSettings
 
+    if local:
+        refuse_given(given, {"--prices"}, "a local model costs nothing")
     if batch:
         refuse_given(given, {"--concurrency"}, "a batch is one request")
     else:
