@@ -152,16 +152,11 @@ class BatchRunner(Buyer):
                 fault = faults[key]
                 self._ledger.record_fault(purchase, fault)
                 self._ledger.account.faults[str(fault.kind)] += 1
-                after = self._update_states(fault, purchase, states)
+                reason = f"{fault.kind}: {fault.message}"
+                if fault.is_final:
+                    self.stop(Stop.for_fault(fault))
+                if fault.is_final or fault.is_passing:
+                    self._barren, after = fault, keep_open(states, reason)
+                else:
+                    after = apply_fault(purchase.items, states, reason)
             self._keep(after, purchase.number)
-
-    def _update_states(
-        self, fault: AttemptError, sent: Purchase, states: Mapping[str, ItemState]
-    ) -> dict[str, ItemState]:
-        reason = f"{fault.kind}: {fault.message}"
-        if fault.is_final:
-            self.stop(Stop.for_fault(fault))
-        if fault.is_final or fault.is_passing:
-            self._barren = fault
-            return keep_open(states, reason)
-        return apply_fault(sent.items, states, reason)

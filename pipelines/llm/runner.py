@@ -161,26 +161,20 @@ class ItemRunner(Buyer):
         travelling = self._ledger.find_travelling()
         self._queue.put({digest: waiting[digest] for digest in waiting if digest not in travelling})
         try:
-            await self._loop()
+            while self.stopped is None:
+                while len(self._running) < self._places and not self._full and self._start_one():
+                    pass
+                if self._running:
+                    await self._wait_for_one()
+                elif self._full:
+                    self.stop(Stop.for_budget())
+                else:
+                    return
         finally:
-            await self._drain()
-
-    async def _loop(self) -> None:
-        while self.stopped is None:
-            while len(self._running) < self._places and not self._full and self._start_one():
-                pass
-            if self._running:
+            for task in self._running - self._sending:
+                task.cancel()
+            while self._running:
                 await self._wait_for_one()
-            elif self._full:
-                self.stop(Stop.for_budget())
-            else:
-                return
-
-    async def _drain(self) -> None:
-        for task in self._running - self._sending:
-            task.cancel()
-        while self._running:
-            await self._wait_for_one()
 
     async def _wait_for_one(self) -> None:
         done, self._running = await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)

@@ -128,11 +128,6 @@ def test_a_cut_off_answer_ignores_no_schema_and_who_breaks_on_a_format_is_asked_
     assert (found.schema, found.json_object) == (False, False)
 
 
-def test_capabilities_survive_storage() -> None:
-    found = Capabilities(limit="max_tokens", schema=False, seed=False)
-    assert Capabilities.from_json(found.to_json()) == found
-
-
 # What the first small requests cost is booked, however they end.
 
 

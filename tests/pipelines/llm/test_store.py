@@ -24,7 +24,7 @@ from pipelines.llm.money.store import (
     _log_ahead,
 )
 from pipelines.llm.wire.errors import AttemptError, FaultKind
-from pipelines.llm.wire.request import Reply, Request, Usage
+from pipelines.llm.wire.request import Capabilities, Reply, Request, Usage
 from synth.base.errors import SpecError
 
 HERE = "http://a/v1"
@@ -171,11 +171,15 @@ def test_what_travels_in_a_batch_is_known_until_it_is_collected(store: AnswerSto
     assert (sent.attempt, again.attempt) == (0, 1)  # so that it is another batch
 
 
-def test_capabilities(store: AnswerStore) -> None:
-    assert store.read_capabilities("http://a/v1", "tiny") is None
-    store.keep_capabilities("http://a/v1", "tiny", '{"seed": true}')
-    assert store.read_capabilities("http://a/v1", "tiny") == '{"seed": true}'
-    assert store.read_capabilities("http://b/v1", "tiny") is None
+def test_capabilities_are_kept_until_they_are_forgotten(store: AnswerStore) -> None:
+    able = Capabilities(limit="max_tokens", schema=False, seed=False)
+    here, there = ("http://a/v1", "tiny"), ("http://b/v1", "tiny")
+    assert store.read_capabilities(*here) is None
+    store.keep_capabilities(*here, able.to_json())
+    assert Capabilities.from_json(store.read_capabilities(*here) or "") == able
+    assert store.read_capabilities(*there) is None
+    store.keep_capabilities(*here, "")
+    assert store.read_capabilities(*here) is None
 
 
 def _foreign(path: Path, *statements: str) -> None:
