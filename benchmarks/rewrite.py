@@ -18,10 +18,8 @@ import pyarrow.parquet as pq
 from benchmarks.core.table import make_parser, markdown
 from pipelines.builder.build import plan_library
 from pipelines.config.spec import Spec
-from pipelines.llm.files import Input
 from pipelines.llm.run import generate
-from pipelines.llm.stage import GenerateSettings
-from pipelines.llm.wire.endpoint import EndpointSettings
+from pipelines.llm.settings import GenerateSettings
 from synth.base.progress import Silent
 from synth.base.rng import uniform_hash
 from synth.llm.prompt import load_prompt
@@ -95,9 +93,13 @@ def measure(folder: Path, rows: list[dict[str, Any]], texts: int, read: float) -
     with LlmServer(model, key=KEY) as server:
         settings = GenerateSettings(
             task="rewrite",
-            source=Input(source, variants=variants, limit=-(-texts // variants)),
+            source=source,
+            variants=variants,
+            limit=-(-texts // variants),
             out=out,
-            endpoint=EndpointSettings(server.base_url, "tiny", KEY_VARIABLE),
+            model="tiny",
+            base_url=server.base_url,
+            key_variable=KEY_VARIABLE,
             store=folder / f"store-{read}.sqlite",
             local=True,
         )

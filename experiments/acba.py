@@ -9,15 +9,7 @@ import re
 from dataclasses import replace
 from typing import Any, Final
 
-from experiments.harness.estimate import (
-    Cell,
-    claim_alike,
-    claim_at_least,
-    claim_at_most,
-    claim_better,
-    claim_gain,
-    claim_near,
-)
+from experiments.harness.estimate import Cell, Claim, claim_alike, claim_gain, claim_near
 from experiments.harness.experiment import (
     Arm,
     CorpusView,
@@ -153,12 +145,12 @@ CLAIMS: Final = (
     ),
     claim_near("BAT: the MLP alone is at chance (50 %)", Cell(MLP, BAT), 0.5),
     claim_near("BAT: the MLP is at chance with the corpus, too (51 %)", Cell(MLP_ACBA, BAT), 0.5),
-    claim_better(
+    Claim(
         "R@1: for the Transformer with the corpus, swapped clauses find the sound less often "
         "(the paper's Transformer: 35 and 49 %)",
         Cell(TRANSFORMER_ACBA, PTE),
         Cell(TRANSFORMER_ACBA, SWAPPED),
-        by=0.1,
+        above=0.1,
     ),
     claim_alike(
         "R@1: for the MLP, swapped clauses find the sound as often (42 and 41 %)",
@@ -170,10 +162,10 @@ CLAIMS: Final = (
         Cell(MLP_NV, RECALL),
         Cell(MLP, RECALL),
     ),
-    claim_at_least(
-        "our aim: the Transformer's BAT is 97 % or more", Cell(TRANSFORMER_ACBA, BAT), 0.97
+    Claim(
+        "our aim: the Transformer's BAT is 97 % or more", Cell(TRANSFORMER_ACBA, BAT), above=0.97
     ),
-    claim_at_most("our aim: the MLP's BAT is 55 % or less", Cell(MLP_ACBA, BAT), 0.55),
+    Claim("our aim: the MLP's BAT is 55 % or less", Cell(MLP_ACBA, BAT), below=0.55),
 )
 CLAIMS_PAIRS: Final = (
     claim_alike(

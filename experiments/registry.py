@@ -24,11 +24,7 @@ _Choice = TypeVar("_Choice", bound=StrEnum)
 
 
 def find_experiment(name: str, scale: str, library: SoundLibrary | None = None) -> Experiment:
-    """The experiment of a name at a scale.
-
-    Args:
-        library: Of sounds; the experiment's own by default.
-    """
+    """The experiment of a name at a scale."""
     if name not in EXPERIMENTS:
         raise SpecError(f"no experiment {name!r}", fix=suggestion(name, EXPERIMENTS))
     chosen = _parse_member(Scale, scale, "--scale")

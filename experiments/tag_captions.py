@@ -244,7 +244,6 @@ def make_retelling_exam(name: str, corpus: str, subset_size: int, subsets: int) 
     people wrote where the library has any; `MANNER_text_to_audio_r10` that of one manner.
 
     Args:
-        corpus: Name of the corpus in the experiment, of the recipe `tag_captions`.
         subset_size: Sounds in a subset; all where there are no more.
     """
     settings = BenchSettings(subset_size=subset_size, subsets=subsets)

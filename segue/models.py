@@ -77,8 +77,11 @@ def evaluate(
     from pipelines.cli.common.progress_display import show_progress
     from train.cli.eval import eval_command
 
+    given = frozenset(f"--{name.replace('_', '-')}" for name in options)
     with show_progress(as_json=False) as observer:
-        found = eval_command(_place(model), Path(data), split=split, observer=observer, **options)
+        found = eval_command(
+            _place(model), Path(data), split=split, given=given, observer=observer, **options
+        )
     return Figures(found)
 
 

@@ -14,6 +14,7 @@ import json
 import sys
 import tempfile
 import time
+from dataclasses import asdict
 from pathlib import Path
 from subprocess import DEVNULL
 from typing import Any, Final
@@ -68,7 +69,7 @@ def list_runs(out: Path) -> list[dict[str, Any]]:
     """The schedule's runs, oldest first; none before its server is up."""
     try:
         with known_server(out):
-            return [run.to_json() for run in last_runs("scheduled", 100)][::-1]
+            return [asdict(run) for run in last_runs("scheduled", 100)][::-1]
     except SegueError:
         return []
 

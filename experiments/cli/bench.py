@@ -32,30 +32,12 @@ PAGE: Final = "compare.html"
 
 
 def bench_run_command(
-    models: Annotated[
-        list[str],
-        typer.Argument(
-            help="A model that `segue eval` opens, random, or bag-of-words:MODEL; one or more."
-        ),
-    ],
-    sets: Annotated[Path, typer.Option(help="Folder of the built sets.", file_okay=False)] = ROOT,
-    only: Annotated[
-        list[str] | None,
-        typer.Option(help="Score only this set, such as order-v3; repeatable."),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder for scores and page; by default `results` in the folder of the sets. "
-            "The page shows all scores in it.",
-            file_okay=False,
-        ),
-    ] = None,
-    pad: Annotated[
-        Padding,
-        typer.Option(help="What fills a CLAP's input after a shorter sound."),
-    ] = Padding.PAD,
-    device: Annotated[str, typer.Option(help="cpu, cuda, ...")] = "cpu",
+    models: list[str],
+    sets: Annotated[Path, typer.Option(file_okay=False)] = ROOT,
+    only: list[str] | None = None,
+    out: Annotated[Path | None, typer.Option(file_okay=False)] = None,
+    pad: Padding = Padding.PAD,
+    device: str = "cpu",
     *,
     observer: Observer,
 ) -> CommandResult:
@@ -66,6 +48,15 @@ def bench_run_command(
 
     Examples: `segue bench run random runs/demo bag-of-words:runs/demo`,
     `segue bench run laion/clap-htsat-unfused --pad repeatpad --only order-v3`
+
+    Args:
+        models: A model that `segue eval` opens, random, or bag-of-words:MODEL; one or more.
+        sets: Folder of the built sets.
+        only: Score only this set, such as order-v3; repeatable.
+        out: Folder for scores and page; by default `results` in the folder of the sets. The page
+            shows all scores in it.
+        pad: What fills a CLAP's input after a shorter sound.
+        device: cpu, cuda, ...
     """
     from pipelines.frozen.description import read_records
 
@@ -164,7 +155,7 @@ def _score(
                 pad=pad,
                 heard=_describe_heard(model, opened),
                 set=opened.built,
-                scores={name: Score.of(one) for name, one in metrics.items()},
+                scores={name: Score(**one.to_json()) for name, one in metrics.items()},
             ),
             folder,
         )

@@ -79,7 +79,10 @@ def demo_command(
         for key, first in next(iter(metrics.values())).items():
             if key not in HEADLINES:
                 continue
-            shown = (_format_metric(found[key]) for found in metrics.values())
+            shown = (
+                f"{100 * one.value:.1f} % ({100 * one.low:.1f} to {100 * one.high:.1f})"
+                for one in (found[key] for found in metrics.values())
+            )
             table.add_row(key, *shown, f"{100 * first.chance:.1f} %", f"{first.n:,}")
         make_console().print(table)
         if quick:
@@ -107,8 +110,8 @@ def make_demo_spec(source: str | None, test_folds: str) -> Spec:
     """The demo's spec, over another source and other folds where they are given."""
     import yaml
 
-    from pipelines.config.file import check_values
     from pipelines.config.spec import Spec
+    from synth.base.choice import check_values
 
     shipped = files("pipelines").joinpath("config/shipped/demo.yaml")
     values = yaml.safe_load(shipped.read_text("utf-8"))
@@ -153,7 +156,3 @@ def _train_and_test(
     if not result.finished:
         signal.raise_signal(signal.SIGINT)  # it was meant for the demo, not for this run alone
     return evaluate(folder, corpus, "test", mode=AudioMode.SHARDS, observer=observer)
-
-
-def _format_metric(metric: Metric) -> str:
-    return f"{100 * metric.value:.1f} % ({100 * metric.low:.1f} to {100 * metric.high:.1f})"

@@ -30,9 +30,6 @@ def mteb_tasks(sets: Path = ROOT) -> list[AbsTask]:
     Its scores are those of `segue bench run`: `text`, `audio` and `group`, which is the main one
     but for composed sets, where `audio` is, and the same after `backwards_`. The model resamples
     and pads as it does for mteb.
-
-    Args:
-        sets: Folder of the sets.
     """
     return [_make_task(built, sets)() for built in read_records(sets) if not built.windows]
 

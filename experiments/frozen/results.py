@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Final
 
 from markupsafe import Markup
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from experiments.frozen.score import BACKWARDS, SCORES
-from pipelines.frozen.description import Backwards, BuiltSet
+from pipelines.frozen.description import Backwards, BaselineScore, BuiltSet
 from pipelines.look.page import Page, render_page
 from synth.base.atomic import write_text
+from synth.base.choice import StrictModel
 from synth.base.doors import read_json
 from synth.base.errors import CorpusError
 from synth.base.rng import digest
-from train.bench.metrics import Metric
 from train.bench.plan import HEARD, heard_warning
 from train.bench.verdicts import format_value
 
@@ -29,35 +29,21 @@ _LETTERS: Final = 8
 _MEND: Final = "remove it, and score again"
 
 
-class Score(BaseModel):
+class Score(BaselineScore):
     """A measured value, as `metrics.Metric` has it."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-    value: float
-    low: float
-    high: float
     chance: float
     n: int
 
-    @classmethod
-    def of(cls, metric: Metric) -> Score:
-        """The same as it is written to a file."""
-        return cls(**metric.to_json())
 
-
-class Result(BaseModel):
+class Result(StrictModel):
     """The scores of one model on one set.
 
     Args:
-        model: As it was given.
         weights: Digest of its weights; "" where it tells none.
-        pad: What filled up its input behind a sound.
         heard: How many of the set's recordings it was trained on, in words.
-        set: What it was scored on.
-        scores: By name.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     model: str
     weights: str
     pad: str

@@ -39,8 +39,6 @@ class OpenSet:
     """A built set, opened and proven to be what its record says.
 
     Args:
-        rows: Their rows.
-        blocks: What is scored.
         queries: Of a composed set by what stands for it in a block: the position of the source's
             row, and the instruction.
     """
@@ -161,8 +159,6 @@ def score_set(
     """`text`, `audio` and `group`; and the same with every sound played backwards.
 
     Args:
-        sounds: Those of `opened.list_sounds`.
-        padding: What fills up the model's input behind a sound.
         observer: Told of `opened.effort` units.
     """
     said = embed_texts(embedder, opened.texts, observer)

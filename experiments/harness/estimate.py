@@ -170,11 +170,6 @@ class Judgement:
     verdict: ClaimVerdict
 
 
-def claim_better(text: str, cell: Cell, than: Cell, by: float = 0.0) -> Claim:
-    """`cell` is above `than`, by more than `by`."""
-    return Claim(text, cell, than, above=by)
-
-
 def claim_gain(text: str, metric: str, arm: str, over: str, by: float = 0.0) -> Claim:
     """By a metric one arm is above another, by more than `by`."""
     return Claim(text, Cell(arm, metric), Cell(over, metric), above=by)
@@ -188,16 +183,6 @@ def claim_alike(text: str, cell: Cell, other: Cell, within: float = 0.05) -> Cla
 def claim_near(text: str, cell: Cell, value: float, within: float = 0.05) -> Claim:
     """`cell` is less than `within` from `value`, such as chance."""
     return Claim(text, cell, above=value - within, below=value + within)
-
-
-def claim_at_least(text: str, cell: Cell, value: float) -> Claim:
-    """`cell` is above `value`."""
-    return Claim(text, cell, above=value)
-
-
-def claim_at_most(text: str, cell: Cell, value: float) -> Claim:
-    """`cell` is below `value`."""
-    return Claim(text, cell, below=value)
 
 
 def judge(claim: Claim, results: Results) -> Judgement:

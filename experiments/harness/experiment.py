@@ -18,7 +18,7 @@ from synth.corpus.facts import CORPUS_NAME
 from synth.text.order.clause_swap import Probe, ProbeCaption, probe
 from train.bench.corpus import corpus_benchmark
 from train.bench.plan import Benchmark, DataKind, TaskPlan, TaskRefusal
-from train.bench.settings import DEFAULTS, BenchSettings, Task
+from train.bench.settings import BenchSettings, Task
 from train.bench.sounds import corpus_sounds
 from train.bench.tasks.recall import ProbedSentence, plan_as_then, plan_bat, plan_pte
 from train.config.model import AudioConfig, ModelConfig, TextConfig, TokenKind, TowerKind
@@ -100,7 +100,6 @@ class Arm:
 
     Args:
         corpus: What it learns from: a name among the experiment's corpora.
-        config: Made by `make_config`.
         mixed: Other corpora whose samples take part, by name, with their share of all.
     """
 
@@ -175,7 +174,6 @@ class Experiment:
         title: Of the paper, with authors, year and where its numbers stand.
         setup: What is as in the paper and what is not, in a few sentences.
         corpora: A spec, or a view of corpora that have one, by name: letters, digits, - and _.
-        whole: Whether all its arms are there.
     """
 
     name: str
@@ -228,13 +226,9 @@ def open_split(folders: Folders, corpus: str, split: ExamSplit) -> SplitData:
     return SplitData(Corpus.open(folders[corpus]), split.value, AudioMode.SHARDS)
 
 
-def make_exam(name: str, corpus: str, *tasks: Task, settings: BenchSettings = DEFAULTS) -> Exam:
+def make_exam(name: str, corpus: str, *tasks: Task) -> Exam:
     """Tasks that `segue eval` knows."""
-    return Exam(
-        name,
-        lambda folders, split: corpus_benchmark(folders[corpus], split.value, settings=settings),
-        tasks,
-    )
+    return Exam(name, lambda folders, split: corpus_benchmark(folders[corpus], split.value), tasks)
 
 
 def make_probe_exam(name: str, corpus: str, kind: Probe) -> Exam:

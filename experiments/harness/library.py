@@ -9,8 +9,8 @@ from typing import Any, Final, TypeVar
 
 from experiments.harness.experiment import Scale
 from pipelines.cli.common.source import parse_source
-from pipelines.config.file import check_values
 from pipelines.config.spec import Spec
+from synth.base.choice import check_values
 from synth.base.errors import SegueError, SpecError
 from synth.sources import SourceChoice, open_source
 from synth.sources.reading.base import ClipRef
@@ -51,8 +51,7 @@ class SoundLibrary:
             source = parse_source(text)
         except SegueError as error:
             raise SpecError(
-                f"--source: {error.message}",
-                fix=error.fix or "give NAME:PATH, as in esc10:ESC-10",
+                f"--source: {error.message}", fix=error.fix or "give NAME:PATH, as in esc10:ESC-10"
             ) from error
         name = str(source.name)  # type: ignore[attr-defined]
         return cls(name, source.model_dump(mode="json", exclude_defaults=True))

@@ -39,17 +39,12 @@ SOME: Final = "some-arms"
 _LETTERS: Final = 12
 
 
-class InterruptedRunError(SegueError):
-    """Training that was asked to end."""
-
-
 @dataclass(frozen=True, slots=True)
 class Machine:
     """Where an experiment is carried out; nothing of it decides what comes out.
 
     Args:
         out: Holds banks, shards, manifests, views, runs, and links to these by name (`models`).
-        device: That models are trained and tested on.
     """
 
     out: Path
@@ -62,7 +57,6 @@ class ArmRun:
     """One arm with one seed.
 
     Args:
-        seed: Of weights, order and dropout.
         digest: Of the settings, the seed and the corpus.
     """
 
@@ -209,7 +203,7 @@ def _train_all(runs: tuple[ArmRun, ...], observer: Observer) -> dict[str, dict[i
         steps = _Steps(observer, f"{run.arm.name}, seed {run.seed}")
         result = train(run.config, steps, resume=run.config.out.is_dir())
         if not result.finished:
-            raise InterruptedRunError(
+            raise SegueError(
                 f"{run.arm.name}, seed {run.seed}: stopped after step {result.step}", fix=GOES_ON
             )
         steps.reach(run.config.steps)

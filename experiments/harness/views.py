@@ -12,7 +12,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from experiments.harness.experiment import CorpusView, Row, keep
+from experiments.harness.experiment import CorpusView, keep
 from pipelines.store.store import link
 from synth.base.atomic import replacing, write_text
 from synth.base.errors import SpecError
@@ -36,7 +36,10 @@ def write_view(name: str, view: CorpusView, parts: Mapping[str, Path], root: Pat
     """
     corpora = [Corpus.open(parts[part]) for part in view.parts]
     rows = [
-        changed for corpus in corpora for row in _read_rows(corpus) if (changed := view.reword(row))
+        changed
+        for corpus in corpora
+        for row in corpus.samples().to_pylist()
+        if (changed := view.reword(row))
     ]
     rates = {corpus.sample_rate for corpus in corpora}
     if len(rates) > 1:
@@ -77,11 +80,6 @@ def write_view(name: str, view: CorpusView, parts: Mapping[str, Path], root: Pat
     }
     write_text(folder / CORPUS_FILE, json.dumps(facts, indent=2) + "\n")
     return folder
-
-
-def _read_rows(corpus: Corpus) -> list[Row]:
-    found: list[Row] = corpus.samples().to_pylist()
-    return found
 
 
 def _join_clips(corpora: Sequence[Corpus], view: CorpusView) -> pa.Table:

@@ -58,11 +58,7 @@ def make_order_exam(name: str, corpus: str, style: Style = Style.NATURAL) -> Exa
 
 
 def make_attribute_exam(name: str, corpus: str) -> Exam:
-    """CompA-attribute: the same sounds, one of them bound to another partner.
-
-    Args:
-        corpus: Name of a corpus of `scenes` in the experiment.
-    """
+    """CompA-attribute: the same sounds, one of them bound to another partner."""
     return Exam(name, partial(_make_compa, corpus=corpus, members=_find_rebound), (Task.COMPA,))
 
 

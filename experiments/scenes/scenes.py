@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
-from experiments.harness.estimate import Cell, claim_at_least, claim_gain
+from experiments.harness.estimate import Cell, Claim, claim_gain
 from experiments.harness.experiment import (
     Arm,
     CorpusView,
@@ -127,8 +127,8 @@ CLAIMS: Final = (
         "ours: to learn when each sound is heard teaches order better", ORDER, FRAMES, HARD_GROUPED
     ),
     claim_gain("ours: and binding", ATTRIBUTE, FRAMES, HARD_GROUPED),
-    claim_at_least("our aim: the order group score is 90 % or more", Cell(FRAMES, ORDER), 0.9),
-    claim_at_least("our aim: that of binding is 75 % or more", Cell(FRAMES, ATTRIBUTE), 0.75),
+    Claim("our aim: the order group score is 90 % or more", Cell(FRAMES, ORDER), above=0.9),
+    Claim("our aim: that of binding is 75 % or more", Cell(FRAMES, ATTRIBUTE), above=0.75),
     *(
         claim_gain(
             f"our aim: R@10, {way}, is within 3 points of CLAP's", metric, FRAMES, CLAP, by=-0.03
@@ -223,10 +223,7 @@ MEASURED: Final = ("longer", "louder", "again_louder", "background", "onset")
 
 
 def make_scenes_spec(
-    scale: Scale,
-    library: SoundLibrary,
-    longer: int = 1,
-    truth: Mapping[str, float] | None = None,
+    scale: Scale, library: SoundLibrary, longer: int = 1, truth: Mapping[str, float] | None = None
 ) -> Spec:
     """Scenes and their edits.
 

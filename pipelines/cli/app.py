@@ -20,8 +20,8 @@ from rich.text import Text
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from pipelines.cli.commands import COMMANDS, GROUPS, MOVED
-from pipelines.cli.common.options import CorpusArgument, JsonOption, naming_packages
+from pipelines.cli.commands import COMMANDS, GROUPS, GUESSED
+from pipelines.cli.common.options import JsonOption, naming_packages
 from pipelines.config.meanings import read_arguments
 from synth.base.atomic import disk_error
 from synth.base.command import CommandResult
@@ -35,6 +35,9 @@ OBSERVER: Final = "observer"
 """A parameter that is no option: a command is given the progress that it reports to by it."""
 TELL: Final = "tell"
 """A parameter that is no option: a command that runs until Ctrl-C tells its results by it."""
+GIVEN: Final = "given"
+"""A parameter that is no option: the options that stand on the command line, as `--split`."""
+_CONTEXT: Final = "context"
 JSON: Final = "as_json"
 NO_THREAD: Final = "can't start new thread"
 """Python's words where the system refuses one."""
@@ -52,8 +55,6 @@ _FIXES: Final[dict[int, str]] = {
 """By the system's number of the error."""
 _UsageError: Final[Any] = typer.BadParameter.__base__
 """What Typer raises for a wrong command line; it exports no name for it."""
-COMPLETED: Final[dict[str, dict[str, Any]]] = {"train": {"corpus": CorpusArgument}}
-"""Arguments of commands of other packages that the shell completes as ours."""
 
 
 def _translate(
@@ -69,8 +70,7 @@ def _translate(
         return SegueError("this machine allows no more threads", fix=_LIMITS)
     if isinstance(error, RuntimeError | UnicodeDecodeError):
         return SegueError(
-            f"a file is damaged: {error}",
-            fix="download or build it again; --debug shows where",
+            f"a file is damaged: {error}", fix="download or build it again; --debug shows where"
         )
     return error
 
@@ -108,9 +108,8 @@ class LazyGroup(TyperGroup):
     def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:  # type: ignore[override]
         """The command that was called, imported."""
         words = f"{self.name or ''} {args[0]}".lstrip()
-        for old in (words, *(f"{words} {argument.partition('=')[0]}" for argument in args[1:])):
-            if old in MOVED and not ctx.resilient_parsing:
-                ctx.fail(f"Instead of `segue {old}` use {MOVED[old]}.")
+        if words in GUESSED and not ctx.resilient_parsing:
+            ctx.fail(f"Instead of `segue {words}` use {GUESSED[words]}.")
         if words in COMMANDS:
             return args[0], load_command(words), args[1:]
         near = [] if args[0] in self.commands else _find_nearest(args[0])
@@ -202,9 +201,9 @@ def present(function: Callable[..., Any], name: str = "segue") -> Callable[..., 
     page = inspect.getdoc(function) or ""
 
     @wraps(function)
-    def printed(**given: Any) -> None:
-        as_json = bool(given.get(JSON))
-        arguments = {name: value for name, value in given.items() if name in accepted}
+    def printed(**values: Any) -> None:
+        as_json = bool(values.get(JSON))
+        arguments = {name: value for name, value in values.items() if name in accepted}
         is_shown = OBSERVER in accepted or not sys.stderr.isatty()
         with ExitStack() as stack:
             from pipelines.cli.common.progress_display import show_progress
@@ -216,7 +215,9 @@ def present(function: Callable[..., Any], name: str = "segue") -> Callable[..., 
                 stack.close()  # it has begun: from now on it waits
                 _print_result(result, as_json)
 
-            offered = {OBSERVER: observer, TELL: tell}
+            context = values.get(_CONTEXT)
+            given = _list_given(context) if context else frozenset()
+            offered = {OBSERVER: observer, TELL: tell, GIVEN: given}
             arguments |= {key: value for key, value in offered.items() if key in accepted}
             result = function(**arguments)
         if result is not None:
@@ -224,18 +225,26 @@ def present(function: Callable[..., Any], name: str = "segue") -> Callable[..., 
             if result.status:
                 raise typer.Exit(result.status)
 
-    told, completed = read_arguments(page), COMPLETED.get(name, {})
+    told = read_arguments(page)
     parameters = [
-        _explain(each.replace(annotation=completed.get(key, each.annotation)), told)
-        for key, each in accepted.items()
-        if key not in (OBSERVER, TELL)
+        _explain(each, told) for key, each in accepted.items() if key not in (OBSERVER, TELL, GIVEN)
     ]
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     if JSON not in accepted:
-        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         parameters.append(inspect.Parameter(JSON, kind, default=False, annotation=JsonOption))
+    if GIVEN in accepted:
+        parameters.insert(0, inspect.Parameter(_CONTEXT, kind, annotation=typer.Context))
     printed.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     printed.__doc__ = page.partition("\n\nArgs:\n")[0]
     return printed
+
+
+def _list_given(context: typer.Context) -> frozenset[str]:
+    """The options that stand on the command line, whatever their values."""
+    options = {each.name: each.opts[0] for each in context.command.params if each.name}
+    sources = {name: context.get_parameter_source(name) for name in options}
+    given = (name for name, source in sources.items() if source and source.name == "COMMANDLINE")
+    return frozenset(options[name] for name in given if options[name].startswith("--"))
 
 
 def _explain(parameter: inspect.Parameter, told: Mapping[str, str]) -> inspect.Parameter:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,7 +21,7 @@ from pipelines.cli.common.options import (
 from pipelines.cli.common.show import print_next, quieten_prefect, say
 from pipelines.cli.common.source import refuse_fleeting, resolve_destination
 from pipelines.cli.make.build import choose_engine
-from synth.base.command import CommandResult, Tell
+from synth.base.command import CommandResult, Given, Tell, refuse_given
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.base.progress import Observer, show_waiting
@@ -51,6 +51,7 @@ def schedule_command(
     workers: WorkersOption = None,
     engine: EngineOption = None,
     *,
+    given: Given = frozenset(),
     tell: Tell,
 ) -> None:
     """Run a corpus's night on a schedule, in this process, until Ctrl-C.
@@ -68,6 +69,8 @@ def schedule_command(
 
     out = resolve_destination(out)
     quieten_prefect()
+    if cron is None:
+        refuse_given(given, {"--timezone"}, "needs --cron")
     times = Times.of(cron, every, timezone)
     night = make_night(spec, out, choose_engine(engine, workers), nightly, times)
     if not (cron or every or now):
@@ -89,7 +92,7 @@ def schedule_command(
             begun = run.begun[:19].replace("T", " ")
             say(f"begun {begun} UTC  {run.name} {run.state}{lasted}")
 
-        tell(CommandResult(run.to_json(), show))
+        tell(CommandResult(asdict(run), show))
 
     serve(night, now, announce, report)
 
@@ -170,6 +173,8 @@ def deploy_command(
     out: StoreOption = Path(),
     workers: WorkersOption = None,
     engine: EngineOption = None,
+    *,
+    given: Given = frozenset(),
 ) -> CommandResult:
     """Have the workers of a Prefect work pool run a corpus's night.
 
@@ -187,6 +192,8 @@ def deploy_command(
     from pipelines.flows.schedule import FLOW, Times, write_prefect_yaml
 
     quieten_prefect()
+    if cron is None:
+        refuse_given(given, {"--timezone"}, "needs --cron")
     times = Times.of(cron, every, timezone)
     refuse_fleeting(out)
     night = make_night(spec, out, choose_engine(engine, workers), nightly, times)

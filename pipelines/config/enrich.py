@@ -55,13 +55,6 @@ class ModelAnswer:
     row: Mapping[str, Any]
     verification: Verification | None = None
 
-    def find_original(self, sample: Sample) -> Caption | None:
-        """The true caption of the sample that it is about; None if the sample has it no more."""
-        if self.verification is None:
-            return sample.caption
-        every = (sample.caption, *sample.positives)
-        return next((each for each in every if each.text == self.row["caption"]), None)
-
 
 @dataclass(frozen=True, slots=True)
 class Enrichment:
@@ -111,7 +104,9 @@ class Enrichment:
 
     def _check(self, answer: ModelAnswer, sample: Sample) -> Caption:
         """The caption of the sample that an answer is about, if it fits."""
-        original = answer.find_original(sample)
+        captions = (sample.caption, *sample.positives)
+        named = (caption for caption in captions if caption.text == answer.row["caption"])
+        original = sample.caption if answer.verification is None else next(named, None)
         faults = [f"it has no true caption {answer.row.get('caption')!r}"]
         if original is not None:
             faults = self._find_faults(answer, sample, original)

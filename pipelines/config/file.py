@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from pipelines.config.spec import Spec
 from synth.base.errors import PlanError, SpecError
@@ -17,7 +17,6 @@ from synth.sources import HELD, source_names
 _LISTS: Final = ("enrich", "block")
 _PATHS: Final = {"source": "root", "recipe": "expressions"}
 _SETTING: Final = re.compile(r"\b(?:recipe|audio|truth)(?:\.\w+)+")
-_Model = TypeVar("_Model", bound=BaseModel)
 
 
 def read_spec(path: Path) -> Spec:
@@ -92,20 +91,3 @@ def _resolve_paths(file: YamlFile, folder: Path) -> dict[str, Any]:
         if part in absolute:
             absolute[part] = resolve_choice(absolute[part], key, (part,))
     return absolute
-
-
-def check_values(model: type[_Model], values: object, where: str = "", fix: str = "") -> _Model:
-    """Make a pydantic model of settings that come from no file.
-
-    Args:
-        where: What the message begins with; "" for nothing.
-    """
-    try:
-        return model.model_validate(values)
-    except ValidationError as error:
-        faults = "; ".join(
-            f"{'.'.join(map(str, fault['loc']))}: {fault['msg'].removeprefix('Value error, ')}"
-            for fault in error.errors()
-        )
-        message = f"{where}: {faults}" if where else faults
-        raise SpecError(message, fix=fix) from error

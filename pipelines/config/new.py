@@ -42,7 +42,6 @@ def render_spec(
     """The YAML of a spec, every setting of which has a comment of what it means and may be.
 
     Args:
-        name: One of `list_starts`.
         source: A source's name; by default one that comes with Segue and suits the recipe.
         given: The source's settings; by default a folder that has to be changed, if it takes one.
         library: What the folder holds, None where nobody looked: it says what the splits can be.
@@ -173,8 +172,6 @@ class LibraryFacts:
     """What there is of a sound library. Where its audio is not collected, all that is listed.
 
     Args:
-        clips: Those whose files are there.
-        listed: Those of its index.
         splits: Its own splits, or folds, that have a clip; none where a clip is of no split.
     """
 
@@ -236,7 +233,6 @@ class Start:
     """What a new spec starts from.
 
     Args:
-        source: A source that comes with Segue and suits it.
         settings: What differs from the recipe's defaults.
         audio: What differs from the defaults of `audio`.
         told: What it makes; by default what the recipe says of itself.

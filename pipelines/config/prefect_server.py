@@ -13,20 +13,27 @@ from synth.base.errors import SegueError
 
 def find_server() -> str:
     """The address that Prefect would use, "" for none: its first place that names one counts."""
-    if "PREFECT_API_URL" in os.environ:
-        return os.environ["PREFECT_API_URL"]
+    address = _find_setting("PREFECT_API_URL", "api", "url")
+    if address is not None:
+        return address
+    home = Path(os.environ.get("PREFECT_HOME") or "~/.prefect")
+    named = _find_setting("PREFECT_PROFILES_PATH", "profiles_path")
+    path = Path(named or home / "profiles.toml").expanduser()
+    active = os.environ.get("PREFECT_PROFILE") or _look_up(path, "active")
+    return _look_up(path, "profiles", active, "PREFECT_API_URL")
+
+
+def _find_setting(variable: str, *keys: str) -> str | None:
+    """A setting of the environment or of a file in this folder; None where neither has it."""
+    if variable in os.environ:
+        return os.environ[variable]
     if find_spec("dotenv"):  # it comes with Prefect
         from dotenv import dotenv_values
 
-        if address := dotenv_values(".env").get("PREFECT_API_URL"):
-            return address
-    for name, table in (("prefect.toml", ()), ("pyproject.toml", ("tool", "prefect"))):
-        if address := _look_up(Path(name), *table, "api", "url"):
-            return address
-    home = Path(os.environ.get("PREFECT_HOME") or "~/.prefect")
-    path = Path(os.environ.get("PREFECT_PROFILES_PATH") or home / "profiles.toml").expanduser()
-    active = os.environ.get("PREFECT_PROFILE") or _look_up(path, "active")
-    return _look_up(path, "profiles", active, "PREFECT_API_URL")
+        if value := dotenv_values(".env").get(variable):
+            return value
+    in_project = _look_up(Path("prefect.toml"), *keys)
+    return in_project or _look_up(Path("pyproject.toml"), "tool", "prefect", *keys) or None
 
 
 def _look_up(path: Path, *keys: str) -> str:

@@ -7,8 +7,9 @@ made again.
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
@@ -18,6 +19,7 @@ from uuid import UUID
 
 from prefect import Flow, Task, flow, get_run_logger, task
 from prefect.artifacts import (
+    create_link_artifact,
     create_markdown_artifact,
     create_progress_artifact,
     create_table_artifact,
@@ -26,6 +28,7 @@ from prefect.artifacts import (
 from prefect.cache_policies import NO_CACHE
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import State
+from prefect.events import emit_event
 from prefect.runtime import flow_run
 from prefect.states import Completed
 from pydantic import AfterValidator
@@ -43,27 +46,22 @@ from pipelines.builder.build import (
 from pipelines.builder.finalise import CARD_FILE
 from pipelines.builder.render import is_done, read_receipt
 from pipelines.builder.schedule import schedule
-from pipelines.config.file import check_values, read_spec
+from pipelines.config.file import read_spec
 from pipelines.config.spec import Spec
 from pipelines.engines.engine import Engine, check_engine, engine, settle
 from pipelines.engines.executor import watch_parent
-from pipelines.flows.artifacts import (
-    PROMOTED,
-    REFUSED,
-    LoggedPhases,
-    emit,
-    log_gates,
-    show_link,
-    summarise,
-)
 from pipelines.flows.holder import sole_run
 from pipelines.flows.night import Gate, buy, failed_gates, night, refuse_failed
 from pipelines.flows.schedule import NightlySettings, read_nightly
+from pipelines.store.places import Places
 from pipelines.store.stage import open_store
+from synth.base.choice import check_values
 from synth.base.errors import SegueError
 from synth.base.progress import Observer, Silent
 
 SERVED_BY: Final = "SEGUE_SERVED_BY"
+PROMOTED: Final = "segue.promoted"
+REFUSED: Final = "segue.refused"
 LEAST_PORTIONS: Final = 100
 MOST_PORTIONS: Final = 500
 MOST_ROWS: Final = 500
@@ -72,6 +70,7 @@ T = TypeVar("T")
 Content: TypeAlias = str | dict[str, Any]
 Result: TypeAlias = dict[str, Any]
 CorpusFlow: TypeAlias = Flow[..., State[Result]]
+Log: TypeAlias = "logging.Logger | logging.LoggerAdapter[logging.Logger]"
 
 
 def _read_spec(given: Content) -> Spec:
@@ -159,7 +158,7 @@ def _build(job: StageJob) -> Summary:
     prepared = _prepare(job)
     _render_portions(job, prepared)
     summary = job.step("finalise", partial(conclude, prepared))
-    show_link(job.spec.corpus, "card", prepared.places.shards / CARD_FILE)
+    _show_link(job.spec.corpus, "card", prepared.places.shards / CARD_FILE)
     return summary
 
 
@@ -173,15 +172,19 @@ def _night(job: StageJob) -> Result:
     summary = job.step("finalise", partial(conclude, prepared, promote=False))
 
     def report(gates: Sequence[Gate], path: Path) -> None:
-        log_gates(gates, log)
+        for gate in gates:
+            level, verdict = (
+                (logging.INFO, "passed") if gate.passed else (logging.ERROR, "NOT passed")
+            )
+            log.log(level, "gate %s %s: %s, wanted %s", gate.name, verdict, gate.found, gate.wanted)
         create_markdown_artifact(path.read_text(encoding="utf-8"), key=f"{corpus}-report")
-        show_link(corpus, "report-file", path)
-        show_link(corpus, "card", places.shards / CARD_FILE)
+        _show_link(corpus, "report-file", path)
+        _show_link(corpus, "card", places.shards / CARD_FILE)
 
-    result = night(summary, places, job.settings, job.observer, job.step, report)
-    emit(REFUSED if failed_gates(result.gates) else PROMOTED, places, result.gates)
-    refuse_failed(places, result.gates)
-    return result.to_json()
+    gates, facts = night(summary, places, job.settings, job.observer, job.step, report)
+    _emit(places, failed_gates(gates))
+    refuse_failed(places, gates)
+    return facts
 
 
 BODIES: Final[dict[str, Callable[[StageJob], Result | Summary]]] = {
@@ -196,9 +199,7 @@ BODIES: Final[dict[str, Callable[[StageJob], Result | Summary]]] = {
 
 
 def flow_of(
-    name: str,
-    observer: Observer | None = None,
-    keep: Callable[[Any], None] = lambda result: None,
+    name: str, observer: Observer | None = None, keep: Callable[[Any], None] = lambda result: None
 ) -> CorpusFlow:
     """The flow of a name in `BODIES`.
 
@@ -215,10 +216,7 @@ def flow_of(
         persist_result=False,
     )
     def run_stage(
-        spec: SpecContent,
-        out: str,
-        workers: Workers = 1,
-        nightly: NightlyContent = None,
+        spec: SpecContent, out: str, workers: Workers = 1, nightly: NightlyContent = None
     ) -> State[Result]:
         """Run a stage.
 
@@ -244,7 +242,7 @@ def flow_of(
             result = body(StageJob(parsed, store.root, settings, where, observed, tasks))
         keep(result)
         facts = result.to_json() if isinstance(result, Summary) else result
-        return Completed(message=summarise(facts), data=facts)
+        return Completed(message=_summarise(facts), data=facts)
 
     return run_stage
 
@@ -336,3 +334,63 @@ def _list_shards(prepared: Prepared) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+# What a run tells on Prefect's pages and to its automations: links, log lines, events.
+
+
+def _show_link(corpus: str, name: str, path: Path) -> None:
+    create_link_artifact(path.resolve().as_uri(), key=f"{corpus}-{name}", link_text=str(path))
+
+
+class LoggedPhases:
+    """An observer that logs where phases begin and end, and tells another of everything."""
+
+    def __init__(self, observer: Observer, log: Log) -> None:
+        self._observer = observer
+        self._log = log
+
+    def start(self, phase: str, total: int, unit: str, done: int | None = None) -> None:
+        """Log that a phase begins."""
+        kept = f", {done:,} of them already done" if done else ""
+        self._log.info("%s started: %s %s%s", phase, f"{total:,}", unit, kept)
+        self._observer.start(phase, total, unit, done)
+
+    def advance(self, phase: str, units: int = 1, note: str = "") -> None:
+        """Log nothing: the page has a bar."""
+        self._observer.advance(phase, units, note)
+
+    def finish(self, phase: str, note: str = "") -> None:
+        """Log that a phase has ended."""
+        self._log.info("%s ended%s", phase, f": {note}" if note else "")
+        self._observer.finish(phase, note)
+
+
+def _summarise(result: Mapping[str, Any]) -> str:
+    """The last message of a run that succeeded."""
+    if "version" not in result:
+        return "; ".join(f"{name}: {value}" for name, value in result.items())
+    promoted = "promoted, " if result.get("promoted") else ""
+    lost = f", {result['quarantined']:,} clips quarantined" if result["quarantined"] else ""
+    return (
+        f"{result['corpus']} {result['version']}: {promoted}{result['samples']:,} samples in "
+        f"{result['shards']:,} shards, {result['rendered']:,} of them rendered now{lost}"
+    )
+
+
+def _emit(places: Places, failed: Sequence[Gate]) -> None:
+    """Tell Prefect's automations what became of a version."""
+    emit_event(
+        REFUSED if failed else PROMOTED,
+        resource={
+            "prefect.resource.id": f"segue.corpus.{places.corpus}",
+            "prefect.resource.name": places.corpus,
+            "segue.version": places.version,
+        },
+        payload={
+            "corpus": places.corpus,
+            "version": places.version,
+            "manifests": str(places.manifests),
+            "failed": [gate.name for gate in failed],
+        },
+    )

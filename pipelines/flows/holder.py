@@ -18,8 +18,10 @@ from prefect.client.schemas.actions import GlobalConcurrencyLimitUpdate
 from prefect.client.schemas.filters import DeploymentFilter, FlowRunFilter, TaskRunFilter
 from prefect.exceptions import ObjectNotFound
 from prefect.runtime import flow_run
+from prefect.settings import get_current_settings
 from prefect.states import Crashed
 
+from pipelines.flows.servers import running_server
 from pipelines.store.lease import sole_writer
 from pipelines.store.store import locate_versions
 from synth.base.atomic import write_text
@@ -84,6 +86,11 @@ def bury_all_runs(deployment: str) -> int:
             free = GlobalConcurrencyLimitUpdate(active_slots=0)
             client.update_global_concurrency_limit(slot.name, free)
     return len(dead)
+
+
+def find_api(out: Path) -> str | None:
+    """Prefect's API: configured, or that of the schedule that runs over `out`."""
+    return get_current_settings().api.url or running_server((out / HOME).resolve())
 
 
 def _path(out: Path, corpus: str) -> Path:

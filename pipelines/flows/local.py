@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,9 @@ from pipelines.builder.build import Summary
 from pipelines.builder.schedule import RenderSettings
 from pipelines.config.spec import Spec
 from pipelines.flows.corpus import Content, Result, flow_of
-from pipelines.flows.holder import HOME
+from pipelines.flows.holder import HOME, find_api
 from pipelines.flows.schedule import NightlySettings
-from pipelines.flows.servers import own_server, refuse_full, running_server
+from pipelines.flows.servers import own_server, refuse_full
 from synth.base.errors import SegueError, SpecError
 from synth.base.progress import Observer
 
@@ -91,12 +91,7 @@ def _find_request_error(error: BaseException | None) -> httpx.HTTPError | None:
 @contextmanager
 def server(out: Path) -> Iterator[None]:
     """Prefect's API: configured, or that of the schedule over `out`, or one of our own."""
-    home = (out / HOME).resolve()
-    if get_current_settings().api.url:
+    with ExitStack() as stack:
+        address = find_api(out) or stack.enter_context(own_server((out / HOME).resolve()))
+        stack.enter_context(temporary_settings({PREFECT_API_URL: address}))
         yield
-    elif (address := running_server(home)) is not None:
-        with temporary_settings({PREFECT_API_URL: address}):
-            yield
-    else:
-        with own_server(home) as address, temporary_settings({PREFECT_API_URL: address}):
-            yield

@@ -28,12 +28,10 @@ from pipelines.checks.audit import audit
 from pipelines.checks.leakage import compare_splits
 from pipelines.config.spec import Spec
 from pipelines.engines.engine import Engine
-from pipelines.flows.schedule import EnrichSettings, GateSettings, NightlySettings, TrainSettings
-from pipelines.llm.files import Input
+from pipelines.flows.schedule import GateSettings, NightlySettings, TrainSettings
 from pipelines.llm.run import generate
 from pipelines.llm.runner import StopKind
-from pipelines.llm.stage import GenerateSettings
-from pipelines.llm.wire.endpoint import EndpointSettings
+from pipelines.llm.settings import AskSettings, GenerateSettings
 from pipelines.store.places import Places
 from synth.base.atomic import format_count, write_text
 from synth.base.errors import CorpusError, SegueError, SpecError
@@ -69,32 +67,6 @@ class Gate:
     wanted: str
 
 
-@dataclass(frozen=True, slots=True)
-class NightResult:
-    """What a night did.
-
-    Args:
-        metrics: Of the model's test, by name; empty where nothing was trained.
-        model: The run's folder, None where nothing was trained.
-    """
-
-    summary: Summary
-    gates: tuple[Gate, ...]
-    metrics: dict[str, dict[str, Any]]
-    model: str | None
-    report: Path
-
-    def to_json(self) -> dict[str, Any]:
-        """As JSON values."""
-        return self.summary.to_json() | {
-            "promoted": not failed_gates(self.gates),
-            "gates": [asdict(gate) for gate in self.gates],
-            "metrics": self.metrics,
-            "model": self.model,
-            "report": str(self.report),
-        }
-
-
 def night(
     summary: Summary,
     places: Places,
@@ -102,11 +74,14 @@ def night(
     observer: Observer,
     step: Step,
     report: Callable[[Sequence[Gate], Path], None],
-) -> NightResult:
+) -> tuple[list[Gate], dict[str, Any]]:
     """Judge a version that was built, train on it if asked to, and promote it if it passes.
 
     Args:
         report: Given the gates and the report, before the version is promoted.
+
+    Returns:
+        The gates, and what the night did as JSON values.
     """
     gates = step("audit", lambda: judge(places, settings.gates, observer))
     metrics: dict[str, dict[str, Any]] = {}
@@ -120,7 +95,14 @@ def night(
     report(gates, path)
     if not failed_gates(gates):
         step("promote", lambda: promote(places))
-    return NightResult(summary, tuple(gates), metrics, str(run) if run else None, path)
+    facts = {
+        "promoted": not failed_gates(gates),
+        "gates": [asdict(gate) for gate in gates],
+        "metrics": metrics,
+        "model": str(run) if run else None,
+        "report": str(path),
+    }
+    return gates, summary.to_json() | facts
 
 
 def last_version(places: Places) -> str | None:
@@ -306,15 +288,8 @@ def _report(
 # The language-model stage: the answers that a spec's `enrich` names are bought over its plan.
 
 
-STORE: Final = "llm-store.sqlite"
-
-
 def buy(
-    spec: Spec,
-    tasks: Sequence[EnrichSettings],
-    out: Path,
-    where: Engine,
-    observer: Observer,
+    spec: Spec, tasks: Sequence[AskSettings], out: Path, where: Engine, observer: Observer
 ) -> list[Path]:
     """Plan without enrichment, and have every task answered; nothing is bought twice.
 
@@ -334,7 +309,8 @@ def buy(
     library, places = locate_library(bare, out, where, observer)
     plan(bare, library, places, where, observer)
     for task in tasks:
-        summary = generate(_settings(task, places.manifests), observer)
+        settings = GenerateSettings(**dict(task), source=places.manifests)
+        summary = generate(settings, observer)
         if summary.stopped is not None and summary.stopped.kind is StopKind.INTERRUPTED:
             signal.raise_signal(signal.SIGINT)  # it was meant for the night, not for the task alone
         if summary.stopped is not None and summary.stopped.kind is not StopKind.BUDGET:
@@ -342,27 +318,6 @@ def buy(
                 f"enrich: {task.task}: {summary.stopped.message}", fix=summary.stopped.fix
             )
     return [task.out for task in tasks]
-
-
-def _settings(task: EnrichSettings, corpus: Path) -> GenerateSettings:
-    return GenerateSettings(
-        task=task.task,
-        source=Input(
-            corpus,
-            split=task.split,
-            limit=task.limit,
-            positives=task.positives,
-            variants=task.variants,
-        ),
-        out=task.out,
-        endpoint=EndpointSettings(task.base_url, task.model, task.key_variable, task.timeout_s),
-        store=task.store or task.out.with_name(STORE),
-        budget=task.budget,
-        prices=task.prices,
-        local=task.local,
-        concurrency=task.concurrency,
-        verify_model=task.verify_model,
-    )
 
 
 # A night's model: `segue train`, then `segue eval`, as processes that end with ours.

@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field, ValidationError, field_validator, model_v
 
 from pipelines.builder.schedule import RenderSettings
 from pipelines.flows.servers import QUIET
+from pipelines.llm.settings import AskSettings
 from synth.base import doors
 from synth.base.atomic import replacing
 from synth.base.choice import StrictModel
@@ -192,46 +193,6 @@ class GateSettings(StrictModel):
         return metrics
 
 
-class EnrichSettings(StrictModel):
-    """A task that a language model is given over the plan, as `segue llm run` is.
-
-    Args:
-        task: As `segue llm tasks` lists them.
-        out: The file of answers; the spec's `enrich` names the same one.
-        model: The model's name at the endpoint.
-        base_url: The endpoint.
-        key_variable: Environment variable that holds its key, `none` for a server without keys.
-        budget: Dollars that all nights together may cost.
-        prices: A file of prices of your own.
-        local: You serve the model yourself: it costs nothing.
-        store: What was bought; by default `llm-store.sqlite` beside `out`.
-        split: One split only.
-        limit: The first so many samples only.
-        concurrency: Requests at a time.
-        timeout_s: Longest that one attempt may take.
-        positives: The further true captions too.
-        variants: Items of a caption, of a task that deals styles and languages.
-        verify_model: Whom second requests ask; the same model by default.
-    """
-
-    task: str
-    out: Path
-    model: str
-    base_url: str = Field(default="https://api.openai.com/v1", repr=False)
-    key_variable: str = Field(default="OPENAI_API_KEY", repr=False)
-    budget: float | None = Field(default=None, ge=0, le=1e9)
-    prices: Path | None = None
-    local: bool = False
-    store: Path | None = None
-    split: str | None = None
-    limit: int | None = Field(default=None, ge=1, le=2**63)
-    concurrency: int = Field(default=16, ge=1, le=1024)
-    timeout_s: float = Field(default=60.0, ge=1, le=86_400)
-    positives: bool = False
-    variants: int = Field(default=1, ge=1, le=1000)
-    verify_model: str = ""
-
-
 class TrainSettings(StrictModel):
     """A model that is trained on every new version and tested on it.
 
@@ -264,7 +225,7 @@ class NightlySettings(StrictModel):
 
     gates: GateSettings = GateSettings()
     render: RenderSettings = RenderSettings()
-    enrich: tuple[EnrichSettings, ...] = ()
+    enrich: tuple[AskSettings, ...] = ()
     train: TrainSettings | None = None
 
     @model_validator(mode="after")

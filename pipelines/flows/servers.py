@@ -13,7 +13,6 @@ import subprocess
 import sys
 import threading
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -32,10 +31,7 @@ MOST_RESTARTS: Final = 5
 LOG_FILE: Final = "server.log"
 DATABASE_FILE: Final = "prefect.db"
 LEAST_BYTES: Final = 8_000_000
-QUIET: Final[Mapping[str, str]] = {
-    "DO_NOT_TRACK": "1",
-    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-}
+QUIET: Final[Mapping[str, str]] = {"DO_NOT_TRACK": "1", "PREFECT_SERVER_ANALYTICS_ENABLED": "false"}
 
 
 @contextmanager
@@ -59,7 +55,6 @@ def server_process(home: Path, environment: Mapping[str, str]) -> Iterator[str]:
     One that dies is replaced by another, at the same address and with the same database.
 
     Args:
-        home: Holds its database and its log.
         environment: Its settings, but for where it is; it reports nothing home.
     """
     home.mkdir(parents=True, exist_ok=True)
@@ -74,13 +69,7 @@ def server_process(home: Path, environment: Mapping[str, str]) -> Iterator[str]:
     def start() -> subprocess.Popen[bytes]:
         with (home / LOG_FILE).open("ab") as log:
             return subprocess.Popen(
-                [
-                    sys.executable,
-                    "-m",
-                    "pipelines.flows.servers",
-                    str(port),
-                    str(os.getpid()),
-                ],
+                [sys.executable, "-m", "pipelines.flows.servers", str(port), str(os.getpid())],
                 env={**environment, **place, **QUIET},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -142,15 +131,20 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def _is_healthy(address: str, timeout_s: float) -> bool:
+    try:
+        with urllib.request.urlopen(f"{address}/health", timeout=timeout_s) as response:
+            return bool(response.status == 200)
+    except OSError:
+        return False
+
+
 def _wait_until_healthy(process: subprocess.Popen[bytes], address: str, log: Path) -> None:
     deadline = time.monotonic() + STARTUP_TIMEOUT_S
     while time.monotonic() < deadline and process.poll() is None:
-        try:
-            with urllib.request.urlopen(f"{address}/health", timeout=5) as response:
-                if response.status == 200:
-                    return
-        except (urllib.error.URLError, OSError):
-            time.sleep(0.1)
+        if _is_healthy(address, 5):
+            return
+        time.sleep(0.1)
     refuse_full(log.parent)
     raise SegueError(
         "the temporary Prefect server did not start",
@@ -178,13 +172,7 @@ def serve(port: int, parent: int) -> None:
 
     gc.freeze()
     gc.enable()
-    uvicorn.run(
-        create_app,
-        factory=True,
-        host="127.0.0.1",
-        port=port,
-        log_level="error",
-    )
+    uvicorn.run(create_app, factory=True, host="127.0.0.1", port=port, log_level="error")
 
 
 # The Prefect server of `segue night schedule`: has a scheduler and pages, is found by its file.
@@ -207,10 +195,7 @@ def scheduling_server(home: Path) -> Iterator[str]:
         fix="stop it, use another --out, or share one server through PREFECT_API_URL",
     )
     environment = {name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"}
-    with (
-        hold_lock(home / LOCK_FILE, refusal),
-        server_process(home, environment) as address,
-    ):
+    with hold_lock(home / LOCK_FILE, refusal), server_process(home, environment) as address:
         write_text(home / ADDRESS_FILE, json.dumps({"api": address}) + "\n")
         try:
             yield address
@@ -222,12 +207,10 @@ def running_server(home: Path) -> str | None:
     """The address of the server that runs in `home`; None where none answers."""
     try:
         address = json.loads((home / ADDRESS_FILE).read_text(encoding="utf-8"))["api"]
-        if not str(address).startswith("http://127.0.0.1:"):
-            return None
-        with urllib.request.urlopen(f"{address}/health", timeout=_ANSWER_S) as response:
-            return str(address) if response.status == 200 else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
+    is_ours = str(address).startswith("http://127.0.0.1:")
+    return str(address) if is_ours and _is_healthy(address, _ANSWER_S) else None
 
 
 if __name__ == "__main__":

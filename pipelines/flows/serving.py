@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
@@ -22,7 +22,7 @@ from prefect.client.schemas.sorting import FlowRunSort
 from prefect.deployments.runner import RunnerDeployment
 from prefect.exceptions import ObjectNotFound
 from prefect.runner import Runner
-from prefect.schedules import Cron, Interval, Schedule
+from prefect.schedules import Cron, Interval
 from prefect.settings import PREFECT_API_URL, get_current_settings, temporary_settings
 from prefect.workers.process import ProcessWorker
 from pydantic import ValidationError
@@ -30,9 +30,9 @@ from pydantic import ValidationError
 from pipelines.engines.engine import settle
 from pipelines.engines.executor import hold_interrupts
 from pipelines.flows.corpus import SERVED_BY
-from pipelines.flows.holder import HOME, bury_all_runs, bury_dead_run
-from pipelines.flows.schedule import ENTRYPOINT, FLOW, LIMIT, Night, Times
-from pipelines.flows.servers import QUIET, running_server, scheduling_server
+from pipelines.flows.holder import HOME, bury_all_runs, bury_dead_run, find_api
+from pipelines.flows.schedule import ENTRYPOINT, FLOW, LIMIT, Night
+from pipelines.flows.servers import QUIET, scheduling_server
 from synth.base.errors import SegueError, SpecError
 
 LOOK_S: Final = 2.0
@@ -161,18 +161,17 @@ class NightRun:
     begun: str
     seconds: float
 
-    def to_json(self) -> dict[str, Any]:
-        """As JSON values."""
-        return asdict(self)
-
 
 def deployment_of(night: Night, pool: str | None = None) -> RunnerDeployment:
     """The deployment of a corpus's night."""
+    times = night.times
+    schedule = Interval(times.every_s) if times.every_s else None
     try:
+        schedule = Cron(times.cron, timezone=times.timezone) if times.cron else schedule
         return RunnerDeployment.from_entrypoint(
             ENTRYPOINT,
             name=night.corpus,
-            schedule=_schedule(night.times),
+            schedule=schedule,
             concurrency_limit=ConcurrencyLimitConfig.model_validate(dict(LIMIT)),
             parameters=night.parameters,
             tags=night.tags,
@@ -183,7 +182,7 @@ def deployment_of(night: Night, pool: str | None = None) -> RunnerDeployment:
     except (ValidationError, ValueError) as error:
         reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
         raise SpecError(
-            f"--cron {night.times.cron}, --timezone {night.times.timezone}: "
+            f"--cron {times.cron}, --timezone {times.timezone}: "
             f"{reason.removeprefix('Value error, ')}",
             fix='as in --cron "0 3 * * *" --timezone Europe/Berlin',
         ) from error
@@ -241,8 +240,7 @@ def last_runs(corpus: str, most: int) -> list[NightRun]:
 @contextmanager
 def known_server(out: Path) -> Iterator[str]:
     """Prefect's API: configured, or that of the schedule that runs over `out`; its address."""
-    configured = get_current_settings().api.url
-    address = configured or running_server((out / HOME).resolve())
+    address = find_api(out)
     if address is None:
         raise SegueError(
             f"no Prefect server: PREFECT_API_URL is not set, and no schedule runs for {out}",
@@ -256,9 +254,3 @@ def known_server(out: Path) -> Iterator[str]:
             f"the Prefect server at {address} does not respond: {type(error).__name__}",
             fix="start it, or set PREFECT_API_URL to another server",
         ) from error
-
-
-def _schedule(times: Times) -> Schedule | None:
-    if times.cron:
-        return Cron(times.cron, timezone=times.timezone)
-    return Interval(times.every_s) if times.every_s else None

@@ -8,16 +8,17 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from pipelines.config.file import parse_spec
 from pipelines.config.spec import Spec
 from pipelines.store.store import locate_versions
 from synth.base.atomic import write_text
+from synth.base.choice import StrictModel
 from synth.base.doors import read_regular
 from synth.base.errors import CorpusError, SpecError, suggestion
 from synth.base.yaml_file import YamlFile, explain_errors, read_yaml
-from synth.sources import Settings, Source, Unheard
+from synth.sources import Settings
 
 SHIPPED: Final = Path(__file__).resolve().parent / "shipped"
 PUBLISHED: Final = "published"
@@ -35,11 +36,7 @@ class Backwards(StrEnum):
     """The same caption is still true: a model that hears what is asked stays above chance."""
 
 
-class _DescriptionPart(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class FrozenSource(_DescriptionPart):
+class FrozenSource(StrictModel):
     """A source that a set is defined over.
 
     Args:
@@ -53,14 +50,9 @@ class FrozenSource(_DescriptionPart):
     test: float | list[str | int]
     clips: int | None = None
 
-    def count_listed(self, source: Source | Unheard) -> int:
-        """How many clips a copy of the library lists in those splits."""
-        wanted = None if isinstance(self.test, float) else set(map(str, self.test))
-        return sum(wanted is None or ref.split in wanted for ref in source.refs())
 
-
-class Description(_DescriptionPart):
-    """A frozen test set.
+class SetQuestion(StrictModel):
+    """What a set asks of a model.
 
     Args:
         task: What it tests, in a word.
@@ -72,8 +64,6 @@ class Description(_DescriptionPart):
             from recipe `edits`.
         windows: Whether models answer when a sound is heard: what they predict is scored by `segue
             eval`, not by `segue bench run`.
-        spec: A spec without `corpus`, `source` and `splits`.
-        sources: The sources that it is defined over, by name.
     """
 
     task: str = Field(min_length=1)
@@ -82,11 +72,21 @@ class Description(_DescriptionPart):
     backwards: Backwards
     composed: bool = False
     windows: bool = False
+
+
+class Description(SetQuestion):
+    """A frozen test set.
+
+    Args:
+        spec: A spec without `corpus`, `source` and `splits`.
+        sources: The sources that it is defined over, by name.
+    """
+
     spec: dict[str, Any]
     sources: dict[str, FrozenSource] = Field(min_length=1)
 
 
-class FrozenSet(_DescriptionPart):
+class FrozenSet(StrictModel):
     """A description with its name.
 
     Args:
@@ -179,59 +179,37 @@ def shipped_sets() -> Iterator[FrozenSet]:
 RECORDS: Final = "sets"
 
 
-class BaselineScore(BaseModel):
+class BaselineScore(StrictModel):
     """How well a classifier that does not listen tells true captions from false ones.
 
     Args:
         value: Share that it tells right; chance is 1/2.
-        low: Lower end of its 95 % interval.
-        high: Upper end.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     value: float
     low: float
     high: float
 
 
-class BuiltSet(BaseModel):
+class BuiltSet(SetQuestion):
     """A set as it was built.
 
     Args:
-        name: Of the set.
-        source: Name of its source.
-        corpus: Name of its corpus.
-        task: What it tests, in a word.
-        asks: The question that a model must answer.
-        edits: Kinds of false captions that are scored.
-        backwards: What playing the sounds backwards does to the answers.
-        windows: Whether models answer when a sound is heard.
-        digest: Of the whole set.
         published: Whether that is the published digest.
-        samples: How many there are.
-        text_only: What text alone scores.
         trivial: What features of the audio score that know no sound; None where too few groups
             tell, or a record of before does not.
-        composed: Whether a sound with an instruction is asked for another sound.
         baselines: What instruction and target of a composed set score alone, by what is looked at.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     name: str
     source: str
     corpus: str
-    task: str
-    asks: str
-    edits: tuple[str, ...]
-    backwards: Backwards
     digest: str
     published: bool
     samples: int
     text_only: BaselineScore
     trivial: BaselineScore | None = None
-    composed: bool = False
-    windows: bool = False
-    baselines: dict[str, BaselineScore] = {}
+    baselines: dict[str, BaselineScore] = Field(default_factory=dict)
 
 
 def write_record(built: BuiltSet, root: Path) -> None:

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow.parquet as pq
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
-from pipelines.builder.claim import algorithm_versions
 from pipelines.engines.cluster import library_versions
 from pipelines.frozen.description import SPLIT
 from synth.base.atomic import write_text
+from synth.base.choice import StrictModel
 from synth.base.doors import read_regular
 from synth.base.errors import CorpusError
 from synth.base.progress import Observer
@@ -34,57 +34,31 @@ SHOWN: Final = 5
 _LETTERS: Final = 16
 
 
-class ClipsOfLabel(BaseModel):
+class ClipsOfLabel(StrictModel):
     """The clips of one label that a set draws from.
 
     Args:
-        count: How many there are.
         digest: Of their ids and files.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     count: int
     digest: str
 
 
-class PublishedSet(BaseModel):
+class PublishedSet(StrictModel):
     """What is published of a set over one source.
 
     Args:
-        digest: Of the whole set.
         plan: Of the rows of its plan.
-        samples: How many there are.
         clips: By label, the clips that it draws from; empty for a source that reads no files.
-        algorithms: Versions of Segue's algorithms that made it.
-        libraries: Versions of the packages that made it.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     digest: str
     plan: str
     samples: int
     clips: dict[str, ClipsOfLabel]
     algorithms: dict[str, int | str]
     libraries: dict[str, str]
-
-    @classmethod
-    def of(
-        cls,
-        corpus: Corpus,
-        clips: Mapping[str, ClipsOfLabel],
-        observer: Observer,
-        asked: Iterable[Any] = (),
-    ) -> PublishedSet:
-        """What is to be published of a built set."""
-        plan = digest_plan(corpus.folder)
-        return cls(
-            digest=digest_corpus(corpus, observer, asked),
-            plan=plan,
-            samples=corpus.samples(SPLIT, columns=["id"]).num_rows,
-            clips=dict(clips),
-            algorithms=algorithm_versions(),
-            libraries=dict(library_versions()),
-        )
 
     def write(self, path: Path) -> None:
         """Write it; a digest that is published never changes."""

@@ -8,15 +8,25 @@ from pathlib import Path
 from typing import Any, Final
 
 from pipelines.builder.build import Summary, build, plan_library, refuse_unheard
+from pipelines.builder.claim import algorithm_versions
 from pipelines.builder.differences import algorithm_differences
 from pipelines.config.spec import Spec
+from pipelines.engines.cluster import library_versions
 from pipelines.frozen.composed import BY_CONSTRUCTION, list_choices, measure_baselines
-from pipelines.frozen.description import SPLIT, BaselineScore, BuiltSet, FrozenSet, write_record
+from pipelines.frozen.description import (
+    SPLIT,
+    BaselineScore,
+    BuiltSet,
+    FrozenSet,
+    SetQuestion,
+    write_record,
+)
 from pipelines.frozen.digests import (
     SHOWN,
     PublishedSet,
     clip_changes,
     digest_clips,
+    digest_corpus,
     digest_plan,
     library_changes,
     read_published,
@@ -81,10 +91,17 @@ def make_set(
             raise _refuse(frozen, name, "has another plan", *_blame(published))
     summary = build(spec, root, workers, observer)
     corpus = Corpus.open(Path(summary.paths["manifests"]))
-    told = frozen.description
-    choices = list_choices(corpus, told.edits) if told.composed else []
-    asked = list_queries(corpus) if told.windows else [asdict(choice) for choice in choices]
-    made = PublishedSet.of(corpus, clips, observer, asked)
+    description = frozen.description
+    choices = list_choices(corpus, description.edits) if description.composed else []
+    asked = list_queries(corpus) if description.windows else [asdict(choice) for choice in choices]
+    made = PublishedSet(
+        digest=digest_corpus(corpus, observer, asked),
+        plan=digest_plan(corpus.folder),
+        samples=corpus.samples(SPLIT, columns=["id"]).num_rows,
+        clips=clips,
+        algorithms=algorithm_versions(),
+        libraries=dict(library_versions()),
+    )
     if published and made.digest != published.digest:
         raise _refuse(frozen, name, "has other audio", *_blame(published))
     baselines = measure_baselines(corpus, choices) if choices else {}
@@ -97,20 +114,15 @@ def make_set(
             )
         made.write(frozen.digest_file(name, publish))
     built = BuiltSet(
+        **description.model_dump(include=set(SetQuestion.model_fields)),
         name=frozen.name,
         source=name,
         corpus=frozen.corpus(name),
-        task=told.task,
-        asks=told.asks,
-        edits=told.edits,
-        backwards=told.backwards,
         digest=made.digest,
         published=bool(published or publish),
         samples=made.samples,
         text_only=text_only,
-        trivial=None if told.composed else _score_trivial(frozen, corpus, observer),
-        composed=told.composed,
-        windows=told.windows,
+        trivial=None if description.composed else _score_trivial(frozen, corpus, observer),
         baselines=baselines,
     )
     write_record(built, root)
@@ -124,7 +136,8 @@ def list_queries(corpus: Corpus) -> list[dict[str, Any]]:
 
 def _refuse_part(frozen: FrozenSet, spec: Spec, name: str) -> None:
     defined = frozen.description.sources[name]
-    listed = defined.count_listed(spec.make_source())
+    wanted = None if isinstance(defined.test, float) else set(map(str, defined.test))
+    listed = sum(wanted is None or ref.split in wanted for ref in spec.make_source().refs())
     if defined.clips not in (None, listed):
         raise CorpusError(
             f"{frozen.name} over {name}: this copy lists {listed:,} of {defined.clips:,} clips",

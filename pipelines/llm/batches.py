@@ -14,8 +14,7 @@ from typing import Any, Final
 
 from pipelines.llm.money.ledger import DoesNotFitError, Purchase
 from pipelines.llm.money.store import ItemState
-from pipelines.llm.runner import Buyer, Stop
-from pipelines.llm.stage import TaskStage
+from pipelines.llm.runner import Buyer, Stop, TaskStage
 from pipelines.llm.tasks import Queue, apply_fault, judge_reply, keep_open
 from pipelines.llm.wire.batch_api import (
     MOST_BYTES,
@@ -64,7 +63,7 @@ class BatchRunner(Buyer):
             self.stop(Stop.for_fault(fault) if fault.is_final else Stop.for_silence(fault))
 
     async def _fetch_all(self) -> None:
-        for ticket, batch in self._ledger.take_tickets():
+        for ticket, batch in self._ledger.list_tickets():
             await self._fetch(ticket, batch)
             if self._barren is not None and self._rounds >= _BARREN_ROUNDS:
                 self.stop(Stop.for_silence(self._barren))
@@ -76,22 +75,17 @@ class BatchRunner(Buyer):
         """
         self._stage.load()
         ticket = self._ledger.create_ticket()
-        queue = Queue(self._task.prompt.file.batch, self._stage.select_open())
+        states = self._stage.select_open()
         count = size = 0
-        for digests in queue.take_all():
-            states = self._ledger.claim(digests, ticket)
-            if not states:
-                continue
-            items = self._stage.name_items(states)
+        for digests in Queue(self._task.prompt.file.batch, states).take_all():
+            items = self._stage.name_items(digests)
             request = self._task.make_request(items, states)
             size += len(encode_line(self._endpoint, request))
             if size > MOST_BYTES or count == MOST_REQUESTS:
-                self._ledger.release(states, ticket)
                 break
             try:
                 self._ledger.reserve(request, items, ticket=ticket)
             except DoesNotFitError:
-                self._ledger.release(states, ticket)
                 if not count:
                     self.stop(Stop.for_budget())
                 break
@@ -103,16 +97,16 @@ class BatchRunner(Buyer):
     async def _fetch(self, ticket: int, batch: str) -> None:
         """See a ticket through: hand it in where that is not certain, wait, collect."""
         sent = self._ledger.list_sent(ticket)
-        requests = {each.request.key: each.request for each in sent}
+        requests = {purchase.request.key: purchase.request for purchase in sent}
         if not batch and sent:
             try:
-                attempts = {each.request.key: each.attempt for each in sent}
+                attempts = {purchase.request.key: purchase.attempt for purchase in sent}
                 batch = await submit(self._endpoint, requests, attempts)
             except AttemptError as fault:
                 if fault.is_passing:
                     raise
-                for each in sent:  # The endpoint has nothing: they cost nothing.
-                    self._ledger.record_fault(each, fault)
+                for purchase in sent:  # The endpoint has nothing: they cost nothing.
+                    self._ledger.record_fault(purchase, fault)
                 self._ledger.close_ticket(ticket)
                 self.stop(Stop.for_refused_batch(fault))
                 return
@@ -147,27 +141,22 @@ class BatchRunner(Buyer):
         faults: Mapping[str, AttemptError],
     ) -> None:
         self._rounds = 0 if replies else self._rounds + 1
-        for each in sent:
-            key = each.request.key
-            states = self._ledger.read_states(item.digest for item in each.items)
+        for purchase in sent:
+            key = purchase.request.key
+            states = self._ledger.read_states(item.digest for item in purchase.items)
             if key in replies:
                 reply = replies[key]
-                self._ledger.record_reply(each, reply)
-                after = judge_reply(self._task.prompt, each.items, states, reply.text)
+                self._ledger.record_reply(purchase, reply)
+                after = judge_reply(self._task.prompt, purchase.items, states, reply.text)
             else:
                 fault = faults[key]
-                self._ledger.record_fault(each, fault)
+                self._ledger.record_fault(purchase, fault)
                 self._ledger.account.faults[str(fault.kind)] += 1
-                after = self._update_states(fault, each, states)
-            self._keep(after, each.number)
-
-    def _update_states(
-        self, fault: AttemptError, sent: Purchase, states: Mapping[str, ItemState]
-    ) -> dict[str, ItemState]:
-        reason = f"{fault.kind}: {fault.message}"
-        if fault.is_final:
-            self.stop(Stop.for_fault(fault))
-        if fault.is_final or fault.is_passing:
-            self._barren = fault
-            return keep_open(states, reason)
-        return apply_fault(sent.items, states, reason)
+                reason = f"{fault.kind}: {fault.message}"
+                if fault.is_final:
+                    self.stop(Stop.for_fault(fault))
+                if fault.is_final or fault.is_passing:
+                    self._barren, after = fault, keep_open(states, reason)
+                else:
+                    after = apply_fault(purchase.items, states, reason)
+            self._keep(after, purchase.number)

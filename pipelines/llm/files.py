@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -13,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.llm.money.store import TaskItem
+from pipelines.llm.settings import GenerateSettings
 from pipelines.llm.tasks import PromptTask, make_item
 from pipelines.llm.verify import ItemOutcome
 from pipelines.store.data_file import DATA_FILES, number_rows, read_data_file
@@ -32,84 +32,60 @@ _CAPTION: Final = "caption"
 _KINDS: Final = f"{DATA_FILES}, or a corpus's manifest folder"
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
-    """What is to be read.
-
-    Args:
-        path: A file, or a corpus's manifest folder.
-        columns: Other names of columns, by the prompt's field.
-        constants: Values of fields that are the same for all rows.
-        positives: Of a corpus: its further true captions too, each as a row of its own, but for
-            those that a model wrote.
-        variants: Items of a row; each is dealt other values of the fields that a prompt deals.
-    """
-
-    path: Path
-    id_column: str = "id"
-    columns: Mapping[str, str] = field(default_factory=dict)
-    constants: Mapping[str, str] = field(default_factory=dict)
-    split: str | None = None
-    limit: int | None = None
-    positives: bool = False
-    variants: int = 1
-
-
-def read_rows(source: Input, prompt: Prompt) -> list[TaskItem]:
+def read_rows(settings: GenerateSettings, prompt: Prompt) -> list[TaskItem]:
     """The items of a file or a corpus, with the fields that a prompt knows."""
-    found: list[TaskItem] = []
+    items: list[TaskItem] = []
     seen: dict[tuple[str, str], str] = {}
     columns = {name: name for name in [*prompt.file.fields, *prompt.file.optional]}
-    for name in [*source.columns, *source.constants]:
+    for name in [*settings.columns, *settings.constants]:
         if name not in columns:
             raise SpecError(
-                f"{name!r}: the prompt has no such field",
-                fix=f"it has {', '.join(columns)}",
+                f"{name!r}: the prompt has no such field", fix=f"it has {', '.join(columns)}"
             )
-    for name, value in source.constants.items():
+    for name, value in settings.constants.items():
         schema = _find_schema(prompt, name)
         faults = find_violations(_parse_cell(value, schema), schema, repr(name)) if schema else []
         if faults:
             raise SpecError(f"--set {name}={value}: {faults[0]}", fix="give a value of that kind")
-    columns |= source.columns
-    for place, values in islice(_read_values(source), source.limit):
-        where = f"{source.path}: {place}"
-        if not found:
-            deal = _find_dealt(source, prompt, columns, values)
-            _check_present(source, prompt, columns, values, deal)
-        name = str("" if (given := values.get(source.id_column)) is None else given)
-        key = (name, values[_CAPTION] if source.positives else "")
+    columns |= settings.columns
+    for place, values in islice(_read_values(settings), settings.limit):
+        where = f"{settings.source}: {place}"
+        if not items:
+            deal = _find_dealt(settings, prompt, columns, values)
+            _check_present(settings, prompt, columns, values, deal)
+        name = str("" if (given := values.get(settings.id_column)) is None else given)
+        key = (name, values[_CAPTION] if settings.positives else "")
         if not name or key in seen:
-            told = f"the id {name!r} is also that of {seen[key]}" if name else "lacks an id"
-            raise SourceError(f"{where}: {told}", fix="give every row its own id")
+            fault = f"the id {name!r} is also that of {seen[key]}" if name else "lacks an id"
+            raise SourceError(f"{where}: {fault}", fix="give every row its own id")
         seen[key] = place
         cells = {name: values.get(column) for name, column in columns.items()}
-        for variant in range(source.variants):
-            dealt = {each: _deal(prompt, each, key, variant) for each in deal}
-            fields = cells | dealt | dict(source.constants)
-            found.append(_make_row(name, fields, prompt, where))
-    if not found:
-        raise SourceError(f"{source.path}: has no rows", fix=f"name {_KINDS}")
-    return found
+        for variant in range(settings.variants):
+            dealt = {name: _deal(prompt, name, key, variant) for name in deal}
+            fields = cells | dealt | dict(settings.constants)
+            items.append(_make_row(name, fields, prompt, where))
+    if not items:
+        raise SourceError(f"{settings.source}: has no rows", fix=f"name {_KINDS}")
+    return items
 
 
 def _find_dealt(
-    source: Input, prompt: Prompt, columns: Mapping[str, str], first: Mapping[str, Any]
+    settings: GenerateSettings, prompt: Prompt, columns: Mapping[str, str], first: Mapping[str, Any]
 ) -> list[str]:
     """The fields whose values are dealt: neither the rows nor the options give them."""
     deal = [
         name
         for name in prompt.file.deal
-        if name not in source.constants and columns[name] not in first
+        if name not in settings.constants and columns[name] not in first
     ]
     most = math.lcm(*(len(prompt.file.fields[name]["enum"]) for name in deal))
-    if source.variants > most:
-        told = (
+    if settings.variants > most:
+        fault = (
             f"a row has only {most} variants, by {' and '.join(deal)}"
             if deal
             else "nothing is dealt"
         )
-        raise SpecError(f"--variants {source.variants}: {told}", fix=f"give at most {most}")
+        raise SpecError(f"--variants {settings.variants}: {fault}", fix=f"give at most {most}")
     return deal
 
 
@@ -122,27 +98,27 @@ def _deal(prompt: Prompt, name: str, row: tuple[str, str], variant: int) -> str:
 
 
 def _find_schema(prompt: Prompt, name: str) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = (prompt.file.fields | prompt.file.optional).get(name, {})
-    return found
+    schema: Mapping[str, Any] = (prompt.file.fields | prompt.file.optional).get(name, {})
+    return schema
 
 
 def _check_present(
-    source: Input,
+    settings: GenerateSettings,
     prompt: Prompt,
     columns: Mapping[str, str],
     first: Mapping[str, Any],
     deal: Iterable[str],
 ) -> None:
     present = ", ".join(str(name) for name in first)
-    if source.id_column not in first:
+    if settings.id_column not in first:
         raise SpecError(
-            f"{source.path}: no column {source.id_column!r} for the ids",
+            f"{settings.source}: no column {settings.id_column!r} for the ids",
             fix=f"give --id-column one of: {present}",
         )
     for name in prompt.file.fields:
-        if name not in {*source.constants, *deal} and columns[name] not in first:
+        if name not in {*settings.constants, *deal} and columns[name] not in first:
             raise SpecError(
-                f"{source.path}: no column {columns[name]!r}, which prompt {prompt.id} needs",
+                f"{settings.source}: no column {columns[name]!r}, which prompt {prompt.id} needs",
                 fix=f"give --column {name}=COLUMN with one of: {present}; or --set {name}=VALUE",
             )
 
@@ -178,26 +154,28 @@ def _parse_cell(value: Any, schema: Mapping[str, Any]) -> Any:
         return value
 
 
-def _read_values(source: Input) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _read_values(settings: GenerateSettings) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The rows as they are, each with its place."""
-    path = source.path
+    path = settings.source
     if path.is_dir():
-        split = None if source.split is None else [("split", "==", source.split)]
+        split = None if settings.split is None else [("split", "==", settings.split)]
         table = pq.read_table(find_manifest(path), filters=split)
-        if source.split is not None and not table.num_rows:
+        if settings.split is not None and not table.num_rows:
             splits = pq.read_table(find_manifest(path), columns=["split"])["split"].unique()
             told = ", ".join(map(str, splits.to_pylist()))
-            raise SpecError(f"{path}: has no split {source.split!r}", fix=f"its splits are {told}")
+            raise SpecError(
+                f"{path}: has no split {settings.split!r}", fix=f"its splits are {told}"
+            )
         audible = (table.schema.metadata or {}).get(AUDIBLE.encode())
         extra = {} if audible is None else {"audible": int(audible)}
         rows = (row | extra for row in table.to_pylist())
-        yield from number_rows(_add_positives(rows) if source.positives else rows)
+        yield from number_rows(_add_positives(rows) if settings.positives else rows)
         return
-    if source.positives:
+    if settings.positives:
         raise SpecError(
             "--positives goes only with a corpus", fix=f"leave out --positives: {path} is a file"
         )
-    if source.split is not None:
+    if settings.split is not None:
         raise SpecError(
             "--split goes only with a corpus", fix=f"leave out --split: {path} is a file"
         )
@@ -207,9 +185,9 @@ def _read_values(source: Input) -> Iterator[tuple[str, Mapping[str, Any]]]:
 def _add_positives(rows: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
     for row in rows:
         yield row
-        for each in row["positives"]:
-            if not Author.MODEL.wrote(each["generator"]):  # It may answer this very task.
-                yield {**row, _CAPTION: each["text"], "claim": each["claim"]}
+        for caption in row["positives"]:
+            if not Author.MODEL.wrote(caption["generator"]):  # It may answer this very task.
+                yield {**row, _CAPTION: caption["text"], "claim": caption["claim"]}
 
 
 # What is written: what became of every row.

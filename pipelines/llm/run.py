@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import signal
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -20,8 +19,8 @@ from pipelines.llm.files import read_rows, write_answers
 from pipelines.llm.money.ledger import Account, DoesNotFitError, FollowUp, Ledger
 from pipelines.llm.money.prices import NANOS, Nano, find_price, to_nanos
 from pipelines.llm.money.store import AnswerStore, ItemState, Status, TaskItem
-from pipelines.llm.runner import Buyer, ItemRunner, Stop, StopKind
-from pipelines.llm.stage import GenerateSettings, TaskStage
+from pipelines.llm.runner import Buyer, ItemRunner, Stop, StopKind, TaskStage
+from pipelines.llm.settings import GenerateSettings
 from pipelines.llm.tasks import PromptTask, Queue, classify_reason
 from pipelines.llm.verify import ItemOutcome, ItemVerdict, Verifier, count_verdicts
 from pipelines.llm.wire.endpoint import Endpoint, check_address
@@ -52,7 +51,7 @@ class PromptRun:
     @classmethod
     def check(cls, settings: GenerateSettings) -> PromptRun:
         """The run of some settings."""
-        check_output(settings.out, settings.source.path)
+        check_output(settings.out, settings.source)
         asked = settings.endpoint
         check_address(asked.base_url)
         prompt = load_prompt(settings.task)
@@ -64,12 +63,12 @@ class PromptRun:
                 f"--verify-model: prompt {prompt.id} has no `verify`",
                 fix="leave out --verify-model",
             )
-        if verification is None and settings.source.positives:
+        if verification is None and settings.positives:
             raise SpecError(
                 f"--positives: answers to {prompt.id} do not say which caption they belong to",
                 fix="leave out --positives: only prompts with a `verify` take it",
             )
-        rows = read_rows(settings.source, prompt)
+        rows = read_rows(settings, prompt)
         if verification is None:
             return cls(settings, rows, task, None, {})
         asked = replace(asked, model=settings.verify_model or asked.model)
@@ -86,8 +85,6 @@ class PromptRun:
     def check_budget(self) -> Nano | None:
         """What all runs for the same file may cost; None: there is no limit."""
         budget = self.settings.budget
-        if budget is not None and not math.isfinite(budget):
-            raise SpecError(f"--budget {budget}: not an amount", fix="give it in dollars")
         dear = next((task.endpoint.model for task in self.tasks if not task.price.free), "")
         if budget is None and dear:
             raise SpecError(
@@ -124,16 +121,16 @@ class Books:
         """
         first, second, verifier = self.first, self.second, self._run.verifier
         first.load(check=check)
-        every = {each: first.states.get(each, ItemState()) for each in first.items}
+        states = {digest: first.states.get(digest, ItemState()) for digest in first.items}
         if verifier is None:
-            return {each: ItemOutcome(state) for each, state in every.items()}
+            return {digest: ItemOutcome(state) for digest, state in states.items()}
         questions = verifier.make_items(first.items, first.states)
         second.take(questions)
         second.load(check=check)
-        read = {each.id: second.states.get(each.digest) for each in questions}
+        read = {question.id: second.states.get(question.digest) for question in questions}
         return {
-            each: verifier.settle(first.items[each], state, read.get(each))
-            for each, state in every.items()
+            digest: verifier.settle(first.items[digest], state, read.get(digest))
+            for digest, state in states.items()
         }
 
     def guess_second(self) -> None:
@@ -141,7 +138,7 @@ class Books:
         if self._run.verifier is not None:
             waiting = self.first.select_open()
             guesses = self._run.verifier.guess_items(self.first.items, waiting)
-            self.second.items |= {each.digest: each.fields for each in guesses}
+            self.second.items |= {guess.digest: guess.fields for guess in guesses}
 
     def reopen(self) -> None:
         """Let items that failed or were refused be asked about as if for the first time."""
@@ -149,8 +146,8 @@ class Books:
         outcomes = self.load(check=True)
         self.second.ledger.reopen(self.second.items)
         refused = {
-            each: ItemState(complaints=(outcome.state.reason,))
-            for each, outcome in outcomes.items()
+            digest: ItemState(complaints=(outcome.state.reason,))
+            for digest, outcome in outcomes.items()
             if outcome.verdict is ItemVerdict.SECOND
         }
         self.first.ledger.record_states(refused)
@@ -162,10 +159,10 @@ class Books:
         """
         settings = self._run.settings
         self._keep_for_second(outcomes)
-        stopped = _buy_answers(self.first, settings, observer)
+        stopped = asyncio.run(_buy(self.first, settings, observer))
         if self._run.verifier and (stopped is None or stopped.kind is StopKind.BUDGET):
             self.load()
-            stopped = _buy_answers(self.second, settings, observer) or stopped
+            stopped = asyncio.run(_buy(self.second, settings, observer)) or stopped
         return stopped
 
     def _keep_for_second(self, outcomes: Mapping[str, ItemOutcome]) -> None:
@@ -177,15 +174,25 @@ class Books:
             worst = self.second.ledger.bound_cost(longest, self._run.settings.batch)
             most = min(verifier.task.prompt.file.batch, len(first.items))
             due = {
-                each
-                for each, outcome in outcomes.items()
-                if outcome.verdict is ItemVerdict.OPEN and each not in waiting
+                digest
+                for digest, outcome in outcomes.items()
+                if outcome.verdict is ItemVerdict.OPEN and digest not in waiting
             }
             first.ledger.follow_up = FollowUp(worst, most, due)
 
     def count_travelling(self) -> int:
         """How many items are in batches that are not collected."""
-        return sum(stage.ledger.count_travelling(stage.items) for stage in self.stages)
+        return sum(
+            len(stage.ledger.find_travelling() & stage.items.keys()) for stage in self.stages
+        )
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """Be the only run that buys for these tasks."""
+        with ExitStack() as locks:
+            for stage in self.stages:
+                locks.enter_context(stage.ledger.store.hold(stage.ledger.number))
+            yield
 
     def write(self) -> dict[str, ItemOutcome]:
         """Write what became of every row; the same by item."""
@@ -197,16 +204,10 @@ class Books:
 # How a stage is bought: whom to ask, how, and until when.
 
 
-def _buy_answers(stage: TaskStage, settings: GenerateSettings, observer: Observer) -> Stop | None:
-    """Ask for the items of a stage that are not settled.
-
-    Returns:
-        Why it ended before all were settled, if it did.
-    """
-    return asyncio.run(_buy(stage, settings, observer)) if stage.select_open() else None
-
-
 async def _buy(stage: TaskStage, settings: GenerateSettings, observer: Observer) -> Stop | None:
+    """Ask for the open items of a stage; why it ended before all were settled, if it did."""
+    if not stage.select_open():
+        return None
     scope, store = stage.task.scope, stage.ledger.store
     async with Endpoint(stage.task.endpoint) as endpoint:
         known = store.read_capabilities(scope.endpoint, scope.model)
@@ -214,8 +215,8 @@ async def _buy(stage: TaskStage, settings: GenerateSettings, observer: Observer)
             stop = await _probe_endpoint(endpoint, stage.ledger)
             if stop is not None:
                 return stop
-            found = endpoint.capabilities.to_json()
-            store.keep_capabilities(scope.endpoint, scope.model, found)
+            able = endpoint.capabilities.to_json()
+            store.keep_capabilities(scope.endpoint, scope.model, able)
         else:
             endpoint.capabilities = Capabilities.from_json(known)
         buyer: Buyer
@@ -227,7 +228,7 @@ async def _buy(stage: TaskStage, settings: GenerateSettings, observer: Observer)
         with _stop_on_signals(buyer):
             stop = await buyer.run()
         if stop is not None and stop.kind is StopKind.ENDPOINT:
-            store.forget_capabilities(scope.endpoint, scope.model)
+            store.keep_capabilities(scope.endpoint, scope.model, "")
         return stop
 
 
@@ -258,12 +259,12 @@ async def _probe_endpoint(endpoint: Endpoint, ledger: Ledger) -> Stop | None:
 def _stop_on_signals(buyer: Buyer) -> Iterator[None]:
     """The first Ctrl-C lets what is sent come back; the second one ends at once."""
     loop = asyncio.get_running_loop()
-    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
     def release() -> None:
-        for each, handler in before.items():
-            if loop.remove_signal_handler(each):
-                signal.signal(each, handler)
+        for number, handler in before.items():
+            if loop.remove_signal_handler(number):
+                signal.signal(number, handler)
 
     def stop() -> None:
         buyer.stop(Stop.for_interrupt())
@@ -271,8 +272,8 @@ def _stop_on_signals(buyer: Buyer) -> Iterator[None]:
 
     # Not on Windows, nor outside the main thread: there Ctrl-C ends at once.
     with suppress(NotImplementedError, ValueError, RuntimeError):
-        for each in before:
-            loop.add_signal_handler(each, stop)
+        for number in before:
+            loop.add_signal_handler(number, stop)
     try:
         yield
     finally:
@@ -288,36 +289,39 @@ def generate(settings: GenerateSettings, observer: Observer) -> GenerateSummary:
     begun = time.monotonic()
     run = PromptRun.check(settings)
     limit = run.check_budget()
-    with AnswerStore.open(settings.store) as store:
+    with AnswerStore.open(settings.store_path) as store:
         books = Books(run, store, str(settings.out.resolve()), limit)
-        for stage in books.stages:
-            stage.recover()
-        if settings.retry_failed:
-            books.reopen()
-        before = books.load(check=True)
-        try:
-            stopped = books.buy(before, observer)
-        except KeyboardInterrupt:
-            books.write()
-            raise
-        outcomes = books.write()
-        states = [outcomes[row.digest].state for row in run.rows]
-        failed = [each.reason for each in states if each.status is Status.FAILED]
-        return GenerateSummary(
-            generator=run.task.generator,
-            items=len(run.rows),
-            answered=sum(each.status is Status.ANSWERED for each in states),
-            failed=dict(Counter(map(classify_reason, failed)).most_common()),
-            left=sum(each.status is Status.OPEN for each in states),
-            travelling=books.count_travelling(),
-            from_store=sum(before[row.digest].state.status is not Status.OPEN for row in run.rows),
-            account=books.account,
-            spent=books.first.ledger.compute_spent(),
-            seconds=time.monotonic() - begun,
-            stopped=stopped,
-            out=settings.out,
-            verdicts=count_verdicts(run.rows, outcomes, run.kinds) if run.verifier else {},
-        )
+        with books.hold():
+            for stage in books.stages:
+                stage.recover()
+            if settings.retry_failed:
+                books.reopen()
+            before = books.load(check=True)
+            try:
+                stopped = books.buy(before, observer)
+            except KeyboardInterrupt:
+                books.write()
+                raise
+            outcomes = books.write()
+            states = [outcomes[row.digest].state for row in run.rows]
+            failed = [state.reason for state in states if state.status is Status.FAILED]
+            return GenerateSummary(
+                generator=run.task.generator,
+                items=len(run.rows),
+                answered=sum(state.status is Status.ANSWERED for state in states),
+                failed=dict(Counter(map(classify_reason, failed)).most_common()),
+                left=sum(state.status is Status.OPEN for state in states),
+                travelling=books.count_travelling(),
+                from_store=sum(
+                    before[row.digest].state.status is not Status.OPEN for row in run.rows
+                ),
+                account=books.account,
+                spent=books.first.ledger.compute_spent(),
+                seconds=time.monotonic() - begun,
+                stopped=stopped,
+                out=settings.out,
+                verdicts=count_verdicts(run.rows, outcomes, run.kinds) if run.verifier else {},
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -399,7 +403,7 @@ def estimate(settings: GenerateSettings) -> GenerateEstimate:
     """What a run would take; nothing is sent."""
     run = PromptRun.check(settings)
     with TemporaryDirectory() as folder:
-        path = settings.store if settings.store.is_file() else Path(folder, "none.sqlite")
+        path = settings.store_path if settings.store_path.is_file() else Path(folder, "none.sqlite")
         with AnswerStore.open(path) as store:
             books = Books(run, store)
             outcomes = books.load(check=True)

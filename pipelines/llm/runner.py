@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
-from pipelines.llm.money.ledger import DoesNotFitError, Purchase
+from pipelines.llm.money.ledger import DoesNotFitError, Ledger, Purchase
 from pipelines.llm.money.store import ItemState, Status, TaskItem
-from pipelines.llm.stage import TaskStage
-from pipelines.llm.tasks import Queue, apply_fault, count_settled, judge_reply, keep_open
+from pipelines.llm.tasks import (
+    PromptTask,
+    Queue,
+    apply_fault,
+    count_settled,
+    judge_reply,
+    keep_open,
+)
 from pipelines.llm.wire.errors import (
     Ask,
     AttemptError,
@@ -32,8 +38,62 @@ _TASKS_A_PLACE: Final = 2
 _BARREN: Final = 8
 """So many requests in a row without one answer: the endpoint is out of order."""
 
-_POLL_S: Final = 0.2
 _MAY_BE_SMALLER: Final = frozenset({FaultKind.TIMEOUT, FaultKind.EMPTY})
+
+
+class TaskStage:
+    """A task, the items that it is asked about, and what has become of them."""
+
+    def __init__(self, task: PromptTask, ledger: Ledger) -> None:
+        self.task = task
+        self.ledger = ledger
+        self.items: dict[str, Mapping[str, Any]] = {}
+        self.states: Mapping[str, ItemState] = {}
+
+    def take(self, items: Iterable[TaskItem]) -> None:
+        """Be asked about these items; those that are equal are one."""
+        self.items = {item.digest: item.fields for item in items}
+
+    def load(self, *, check: bool = False) -> None:
+        """Read how far the items have come.
+
+        Args:
+            check: Put their answers to the checks of today; those that break one are open again.
+        """
+        states = self.ledger.read_states(self.items)
+        if check:
+            before = dict(states)
+            states = {
+                digest: self.task.recheck(state, self.items[digest])
+                for digest, state in before.items()
+            }
+            changed = {digest: state for digest, state in states.items() if state != before[digest]}
+            if changed and self.ledger.job:
+                self.ledger.record_states(changed)
+        self.states = states
+
+    def select_open(self) -> dict[str, ItemState]:
+        """The items that are not settled, as they were loaded."""
+        every = {digest: self.states.get(digest, ItemState()) for digest in self.items}
+        return {digest: state for digest, state in every.items() if state.status is Status.OPEN}
+
+    def name_items(self, digests: Iterable[str]) -> tuple[TaskItem, ...]:
+        """Items under short names, which cost less than their ids: 1, 2, 3."""
+        return tuple(
+            TaskItem(str(at), self.items[digest], digest) for at, digest in enumerate(digests, 1)
+        )
+
+    def recover(self) -> None:
+        """Read the replies that dead processes paid for, and write off what they had under way."""
+        self.ledger.mark_lost()
+        for left in self.ledger.list_unread():
+            states = self.ledger.read_states([item.digest for item in left.items])
+            after = judge_reply(self.task.prompt, left.items, states, left.text)
+            settled = {
+                digest for digest, state in states.items() if state.status is not Status.OPEN
+            }
+            after = {digest: state for digest, state in after.items() if digest not in settled}
+            self.ledger.record_states(after, left.number)
 
 
 class Buyer(ABC):
@@ -86,7 +146,6 @@ class ItemRunner(Buyer):
         self._gate = RequestGate(concurrency)
         self._places = _TASKS_A_PLACE * concurrency
         self._queue = Queue(stage.task.prompt.file.batch)
-        self._elsewhere: set[str] = set()
         self._sending: set[asyncio.Task[None]] = set()
         self._running: set[asyncio.Task[None]] = set()
         self._barren = 0
@@ -99,28 +158,23 @@ class ItemRunner(Buyer):
             task.cancel()
 
     async def _run(self, waiting: Mapping[str, ItemState]) -> None:
-        self._queue.put(waiting)
+        travelling = self._ledger.find_travelling()
+        self._queue.put({digest: waiting[digest] for digest in waiting if digest not in travelling})
         try:
-            await self._loop()
+            while self.stopped is None:
+                while len(self._running) < self._places and not self._full and self._start_one():
+                    pass
+                if self._running:
+                    await self._wait_for_one()
+                elif self._full:
+                    self.stop(Stop.for_budget())
+                else:
+                    return
         finally:
-            await self._drain()
-
-    async def _loop(self) -> None:
-        while self.stopped is None:
-            while len(self._running) < self._places and not self._full and self._start_one():
-                pass
-            if self._running:
+            for task in self._running - self._sending:
+                task.cancel()
+            while self._running:
                 await self._wait_for_one()
-            elif self._full:
-                self.stop(Stop.for_budget())
-            elif not await self._look_elsewhere():
-                return
-
-    async def _drain(self) -> None:
-        for task in self._running - self._sending:
-            task.cancel()
-        while self._running:
-            await self._wait_for_one()
 
     async def _wait_for_one(self) -> None:
         done, self._running = await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
@@ -129,14 +183,12 @@ class ItemRunner(Buyer):
                 task.result()
 
     def _start_one(self) -> bool:
-        """Send a request with the next items that nobody else is asking for."""
+        """Send a request with the next items, if there are any."""
         digests = self._queue.take()
         if not digests:
             return False
-        states = self._ledger.claim(digests)
-        self._elsewhere.update(set(digests) - states.keys())
-        if states:
-            self._running.add(asyncio.create_task(self._buy(states)))
+        states = dict.fromkeys(digests, ItemState()) | self._ledger.read_states(digests)
+        self._running.add(asyncio.create_task(self._buy(states)))
         return True
 
     async def _buy(self, states: Mapping[str, ItemState]) -> None:
@@ -148,7 +200,7 @@ class ItemRunner(Buyer):
             reply = await ask_with_retries(ask, request, self._policy, gate=self._gate)
         except (DoesNotFitError, asyncio.CancelledError) as reason:
             self._full = self._full or isinstance(reason, DoesNotFitError)
-            self._give_back(states)
+            self._queue.put(states)
         except AttemptError as fault:
             self._on_fault(items, states, fault)
         else:
@@ -180,7 +232,7 @@ class ItemRunner(Buyer):
     ) -> None:
         if fault.is_final:
             self.stop(Stop.for_fault(fault))
-            self._give_back(states)
+            self._queue.put(states)
             return
         doubtful = fault.is_passing or (fault.kind is FaultKind.BAD_REQUEST and not self._fruitful)
         self._barren += doubtful
@@ -195,25 +247,6 @@ class ItemRunner(Buyer):
     def _keep(self, after: Mapping[str, ItemState], purchase: int) -> None:
         super()._keep(after, purchase)
         self._queue.put(after)
-
-    def _give_back(self, states: Mapping[str, ItemState]) -> None:
-        self._ledger.release(states)
-        self._queue.put(states)
-
-    async def _look_elsewhere(self) -> bool:
-        """Wait for items that other processes ask for; whether there are any left."""
-        if not self._elsewhere:
-            return False
-        self._stage.recover()
-        states = self._ledger.read_states(self._elsewhere)
-        waiting = {each: s for each, s in states.items() if s.status is Status.OPEN}
-        self._observer.advance(self._task.phase, len(self._elsewhere) - len(waiting))
-        self._elsewhere.clear()
-        if self._ledger.count_travelling(waiting) == len(waiting):
-            return False
-        self._queue.put(waiting)
-        await asyncio.sleep(_POLL_S)
-        return True
 
 
 # Why a run ended before all was settled.

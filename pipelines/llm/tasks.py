@@ -32,7 +32,6 @@ class PromptTask:
 
     Args:
         seed: Of sampling, where the endpoint takes one.
-        phase: Its name in a display of progress.
     """
 
     prompt: Prompt
@@ -66,7 +65,7 @@ class PromptTask:
             prompt=self.prompt.id,
             version=self.prompt.file.version,
             model=self.endpoint.model,
-            messages=tuple((each["role"], each["content"]) for each in messages),
+            messages=tuple((message["role"], message["content"]) for message in messages),
             schema=canonical_json(self.prompt.schema),
             max_output_tokens=REPLY_TOKENS
             + len(items) * self.prompt.file.max_output_tokens_per_item,
@@ -103,10 +102,10 @@ class Queue:
 
     def put(self, states: Mapping[str, ItemState]) -> None:
         """Add items that are open."""
-        for each, state in states.items():
+        for item, state in states.items():
             if state.status is Status.OPEN:
                 together = min(state.together or self._most, self._most)
-                self._waiting.setdefault(together, deque()).append(each)
+                self._waiting.setdefault(together, deque()).append(item)
 
     def take(self) -> list[str]:
         """The items of one request, those from replies that were spoiled first; none if none wait.
@@ -166,10 +165,7 @@ def judge_reply(
 
 
 def apply_fault(
-    items: Sequence[TaskItem],
-    states: Mapping[str, ItemState],
-    reason: str,
-    ask_again: bool = False,
+    items: Sequence[TaskItem], states: Mapping[str, ItemState], reason: str, ask_again: bool = False
 ) -> dict[str, ItemState]:
     """The items' states after a fault of the whole reply.
 
@@ -190,7 +186,7 @@ def apply_fault(
 
 def keep_open(states: Mapping[str, ItemState], reason: str) -> dict[str, ItemState]:
     """The items' states after a fault that says nothing of them: the next run asks again."""
-    return {each: replace(state, reason=reason) for each, state in states.items()}
+    return {item: replace(state, reason=reason) for item, state in states.items()}
 
 
 def _refuse(faults: Sequence[str], before: ItemState) -> ItemState:

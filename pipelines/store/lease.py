@@ -25,7 +25,7 @@ from typing import Any, Final
 from filelock import FileLock, Timeout
 
 from synth.base.atomic import write_text
-from synth.base.errors import CorpusError
+from synth.base.errors import CorpusError, SegueError
 from synth.storage import Remote, StorageError, refuse_url
 from synth.storage.url import join_keys
 
@@ -247,7 +247,7 @@ def sole_writer(corpus: Path) -> Iterator[None]:
 
 
 @contextmanager
-def hold_lock(lock: Path, refusal: CorpusError) -> Iterator[None]:
+def hold_lock(lock: Path, refusal: SegueError) -> Iterator[None]:
     """Hold a lock, whose folder is made if it is not there."""
     lock.parent.mkdir(parents=True, exist_ok=True)
     file = FileLock(lock, thread_local=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from pydantic import (
     BaseModel,
@@ -16,7 +16,9 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from synth.base.errors import suggestion
+from synth.base.errors import SpecError, suggestion
+
+_Model = TypeVar("_Model", bound=BaseModel)
 
 
 class StrictModel(BaseModel):
@@ -125,3 +127,20 @@ def _make_unknown_error(name: str, known: tuple[str, ...]) -> ValidationError:
     return ValidationError.from_exception_data(
         "choice", [InitErrorDetails(type=kind, loc=(name,), input=name)]
     )
+
+
+def check_values(model: type[_Model], values: object, where: str = "", fix: str = "") -> _Model:
+    """Make a pydantic model of settings that come from no file.
+
+    Args:
+        where: What the message begins with; "" for nothing.
+    """
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        faults = "; ".join(
+            f"{'.'.join(map(str, fault['loc']))}: {fault['msg'].removeprefix('Value error, ')}"
+            for fault in error.errors()
+        )
+        message = f"{where}: {faults}" if where else faults
+        raise SpecError(message, fix=fix) from error

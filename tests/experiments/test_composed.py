@@ -15,12 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from experiments.frozen.score import OpenSet, score_set
-from pipelines.frozen.composed import (
-    BY_CONSTRUCTION,
-    guess_sounds,
-    list_choices,
-    score_choices,
-)
+from pipelines.frozen.composed import BY_CONSTRUCTION, guess_sounds, list_choices, score_choices
 from pipelines.frozen.description import read_records
 from pipelines.frozen.digests import digest_corpus
 from synth.base.errors import CorpusError

@@ -349,8 +349,7 @@ def test_unknown_names_are_told_with_what_was_meant() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "scale"),
-    [*product(EXPERIMENTS, PAPERS_SCALES), ("together", Scale.MEDIUM)],
+    ("name", "scale"), [*product(EXPERIMENTS, PAPERS_SCALES), ("together", Scale.MEDIUM)]
 )
 def test_every_experiment_speaks_of_arms_and_metrics_that_it_has(name: str, scale: Scale) -> None:
     made = find_experiment(name, scale)

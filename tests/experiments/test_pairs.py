@@ -12,7 +12,7 @@ import pytest
 import soundfile
 import yaml
 
-from experiments.cli.pairs import write_index
+from experiments.cli.train import write_index
 from synth.base.errors import SourceError
 from synth.corpus.corpus import Corpus
 from tests.kit.builds import segue_here

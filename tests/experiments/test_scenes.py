@@ -46,11 +46,7 @@ SPEC: dict[str, Any] = {
     "source": {"foley": {"classes": ["cat", "dog", "rain", "siren", "church_bells"], "takes": 5}},
     "splits": {"train": ["1", "2", "3"], "test": ["5"]},
     "recipe": {
-        "scenes": {
-            "scenes": {"train": 4, "test": 120},
-            "variants": 4,
-            "expressions": EXPRESSIONS,
-        },
+        "scenes": {"scenes": {"train": 4, "test": 120}, "variants": 4, "expressions": EXPRESSIONS}
     },
     "audio": {"sample_rate": 8000, "length": "exact 4 s"},
 }

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from experiments.harness.experiment import ExamSplit, Scale
-from experiments.together import ALL, CLAP, MEDIUM, MIXED, build_experiment, deny
+from experiments.together import ALL, CLAP, MIXED, build_experiment, deny
 from pipelines.builder.build import build
 from pipelines.config.spec import Spec
 from synth.corpus.corpus import Corpus
@@ -14,7 +14,6 @@ from synth.scene.claim import claim_from_text
 from synth.truth.relations import Tolerance
 from synth.truth.truth import Hearing
 from train.bench.plan import TaskRefusal
-from train.model.clap import build_model
 
 
 @pytest.mark.parametrize("scale", list(Scale))
@@ -24,16 +23,6 @@ def test_both_arms_hear_the_same_for_as_many_steps(scale: Scale) -> None:
     assert arms[CLAP].corpus == arms[ALL].corpus
     assert arms[CLAP].config.steps == arms[ALL].config.steps
     assert all(stage.frames for stage in arms[ALL].config.stages)
-
-
-def test_medium_has_a_few_million_weights_and_50_000_scenes_that_no_shard_is_read_for() -> None:
-    weights = sum(each.numel() for each in build_model(MEDIUM, 16_000, 300).parameters())
-    assert 3e6 < weights < 6e6
-    made = build_experiment(Scale.MEDIUM)
-    scenes = made.corpora["scenes"]
-    assert isinstance(scenes, Spec)
-    assert scenes.recipe.model_dump()["scenes"]["scenes"]["train"] == 50_000
-    assert {arm.config.mode for arm in made.arms} == {"virtual"}
 
 
 def test_every_exam_can_be_taken_on_small_corpora_of_the_same_recipes(tmp_path: Path) -> None:

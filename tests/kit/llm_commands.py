@@ -42,7 +42,7 @@ def start(
         "--budget": "10",
         "--prices": folder / "prices.yaml",
         "--store": folder / "store.sqlite",
-        "--poll": "0.02",
+        **({"--poll": "0.02"} if "--batch" in more else {}),
     }
     options = [str(part) for pair in given.items() for part in pair]
     printed = Path(tempfile.mkdtemp(dir=folder))

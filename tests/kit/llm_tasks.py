@@ -9,13 +9,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from pipelines.llm.files import Input
+from pipelines.llm.files import read_rows
+from pipelines.llm.money.store import TaskItem
 from pipelines.llm.run import GenerateSummary, generate
-from pipelines.llm.stage import GenerateSettings
+from pipelines.llm.settings import GenerateSettings
 from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings
 from pipelines.llm.wire.errors import Policy
 from pipelines.llm.wire.request import Capabilities, Reply, Request
 from synth.base.progress import Silent
+from synth.llm.prompt import Prompt
 from tests.kit.llm_server import LlmServer
 
 KEY = "sk-test-4f9c2a7be1d04c55"
@@ -143,6 +145,12 @@ def ask_once(
     return asyncio.run(ask())
 
 
+def items_in(source: Path, prompt: Prompt, **changes: Any) -> list[TaskItem]:
+    """The items that a run reads of a file or a corpus."""
+    out = source.with_name("said.parquet")
+    return read_rows(GenerateSettings(task="", source=source, out=out, model="", **changes), prompt)
+
+
 def settings(
     folder: Path, base_url: str, rows: list[dict[str, Any]], **changes: Any
 ) -> GenerateSettings:
@@ -154,11 +162,11 @@ def settings(
         write_rows(source, rows)
     given: dict[str, Any] = {
         "task": str(write_prompt(folder, changes.pop("items_a_request", 8))),
-        "source": Input(source),
+        "source": source,
         "out": folder / "out.parquet",
-        "endpoint": EndpointSettings(
-            base_url, "tiny", KEY_VARIABLE, changes.pop("timeout_s", 60.0)
-        ),
+        "model": "tiny",
+        "base_url": base_url,
+        "key_variable": KEY_VARIABLE,
         "store": folder / "store.sqlite",
         "budget": 100.0,
         "prices": prices,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import shlex
 import sys
@@ -12,9 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from synth.base.command import CommandResult
+from synth.base.command import CommandResult, Given, refuse_given
 from synth.base.doors import make_console
-from synth.base.errors import SpecError
 from synth.base.progress import Observer, show_waiting
 from synth.corpus.kinds import PathKind, expect
 from train.bench.settings import QUERIES, BenchSettings, Padding, Task
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
 
 _TEMPLATES = list(BenchSettings().templates)
 _LEFT_OUT: Final = "_left_out"
-_OF_MOMENTS: Final = ("model", "data", "seed", "threshold", "out", "observer")
+_OF_MOMENTS: Final = frozenset({"--seed", "--threshold", "--out", "--json"})
 
 
 def eval_command(
@@ -149,6 +147,7 @@ def eval_command(
         ),
     ] = None,
     *,
+    given: Given = frozenset(),
     observer: Observer,
 ) -> CommandResult:
     """Test a model. Every metric has its chance level and a 95 % interval.
@@ -160,7 +159,7 @@ def eval_command(
     from train.config.run import AudioMode
 
     if is_moments := data.suffix == QUERIES:
-        _refuse_options(locals())
+        refuse_given(given, given - _OF_MOMENTS, "says nothing about predicted windows")
     quieten_transformers()
     expect(data, PathKind.CORPUS, PathKind.OTHER)
     tell_of_hub(checkpoint_tokenizer(model, tokenizer) if is_checkpoint(model) else str(model))
@@ -235,16 +234,6 @@ def eval_command(
             console.print(f"next: {shlex.join(['segue', 'report', str(model)])}", markup=False)
 
     return CommandResult(result_json(found), show)
-
-
-def _refuse_options(given: Mapping[str, object]) -> None:
-    """Check that whatever differs from its default counts for predicted windows."""
-    for name, option in inspect.signature(eval_command).parameters.items():
-        if name not in _OF_MOMENTS and (given[name] or None) != (option.default or None):
-            raise SpecError(
-                f"--{name.replace('_', '-')} says nothing about predicted windows",
-                fix="leave it out",
-            )
 
 
 def _name_folder(data: Path, facts: Mapping[str, str]) -> str:

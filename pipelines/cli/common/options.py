@@ -11,12 +11,7 @@ import typer
 
 from synth.base.errors import SegueError
 
-# What a shell offers for a value of a command that is not finished.
-
-
-MARKS: Final = ("latest", "corpus.json")
-"""As `synth.corpus.corpus` calls them, which takes too long to import."""
-_MANIFESTS: Final = "data_manifests"
+# What a shell offers for a value of a command that is not finished; paths it knows itself.
 
 
 def source_completions(incomplete: str) -> list[str]:
@@ -31,35 +26,6 @@ def start_completions(incomplete: str) -> list[str]:
     from pipelines.config.new import list_starts
 
     return [name for name in list_starts() if name.startswith(incomplete)]
-
-
-def corpus_completions(incomplete: str) -> list[str]:
-    """Manifest folders, and folders on the way to one, which end in a slash."""
-    folder, _, begun = incomplete.rpartition("/")
-    parent = Path(f"{folder}/" if folder or incomplete.startswith("/") else ".").expanduser()
-    stem = incomplete[: len(incomplete) - len(begun)]
-    found = [
-        f"{stem}{each}" if _is_corpus(parent / each) else f"{stem}{each}/"
-        for each in _folders(parent)
-        if each.startswith(begun) and (begun or not each.startswith("."))
-    ]
-    if not incomplete:
-        here = Path(_MANIFESTS)
-        found = [
-            f"{_MANIFESTS}/{each}" for each in _folders(here) if _is_corpus(here / each)
-        ] + found
-    return found
-
-
-def _folders(folder: Path) -> list[str]:
-    try:
-        return sorted(each.name for each in folder.iterdir() if each.is_dir())
-    except OSError:
-        return []
-
-
-def _is_corpus(folder: Path) -> bool:
-    return any((folder / name).is_file() for name in MARKS)
 
 
 SpecArgument: TypeAlias = Annotated[Path, typer.Argument(help="The corpus spec, a YAML file.")]
@@ -105,8 +71,7 @@ CorpusArgument: TypeAlias = Annotated[
     Path,
     typer.Argument(
         help="Manifest folder or its URL: data_manifests/CORPUS (the latest build) or one "
-        "of its versions.",
-        autocompletion=corpus_completions,
+        "of its versions."
     ),
 ]
 

@@ -95,7 +95,6 @@ def show_progress(as_json: bool, command: str = "segue") -> Iterator[Observer]:
     An error that ends the block gets a note of what the same command will not do again.
 
     Args:
-        as_json: Whether to write lines of JSON to stdout, and no bars.
         command: What is under way before and between the phases.
     """
     console = make_console(stderr=True, soft_wrap=False)

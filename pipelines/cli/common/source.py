@@ -25,33 +25,22 @@ def parse_source(text: str) -> Settings:
 
     One that takes another's clips is written before it: `treated:esc50:ROOT`.
     """
-    from pydantic import ValidationError
-
+    from synth.base.choice import check_values
     from synth.sources import HELD, source_class, source_names
 
     name, separator, root = text.partition(":")
     if name not in source_names() and (Path(text).exists() or root.startswith("//")):
         raise _explain_bare(text)
-    found = source_class(name)
+    kind = source_class(name)
     if separator and not root:
         raise SpecError(f"{text}: expected NAME:ROOT", fix="write it as in esc50:/data/ESC-50")
     settings: dict[str, object] = {}
-    if root and HELD in found.model_fields:
+    if root and HELD in kind.model_fields:
         settings[HELD] = {root.partition(":")[0]: parse_source(root)}
     elif root:
         settings["root"] = Path(root).expanduser().resolve()
-    try:
-        return found.model_validate(settings)
-    except ValidationError as error:
-        faults = [
-            f"{'.'.join(map(str, each['loc']))}: {each['msg'].removeprefix('Value error, ')}"
-            for each in error.errors()
-        ]
-        raise SpecError(
-            f"{text}: {'; '.join(faults)}",
-            fix="give NAME:ROOT, as in esc50:/data/ESC-50; `segue sources` lists the "
-            "settings, which go into a spec",
-        ) from error
+    fix = "give NAME:ROOT, as in esc50:/data/ESC-50; `segue sources` lists the settings of a spec"
+    return check_values(kind, settings, text, fix)
 
 
 def _explain_bare(text: str) -> SpecError:
@@ -74,7 +63,8 @@ def _explain_bare(text: str) -> SpecError:
 def apply_settings(source: Settings, changes: Sequence[str]) -> Settings:
     """The source with settings of the form `key=value`, the value as a spec would have it."""
     import yaml
-    from pydantic import ValidationError
+
+    from synth.base.choice import check_values
 
     given: dict[str, object] = {}
     for change in changes:
@@ -90,14 +80,8 @@ def apply_settings(source: Settings, changes: Sequence[str]) -> Settings:
             raise SpecError(
                 f"--set {change}: the value is not YAML", fix="put it in quotes"
             ) from error
-    try:
-        return type(source).model_validate(source.model_dump() | given)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise SpecError(
-            f"--set {'.'.join(map(str, first['loc']))}: {first['msg']}",
-            fix="`segue sources NAME` lists its settings",
-        ) from error
+    fix = "`segue sources NAME` lists its settings"
+    return check_values(type(source), source.model_dump() | given, "--set", fix)
 
 
 def print_index(source: object) -> None:

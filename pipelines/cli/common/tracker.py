@@ -17,13 +17,9 @@ class Phase:
     """How far a phase has come.
 
     Args:
-        unit: What its units are, in the plural.
-        done: Those that are done.
         is_kept: Whether they stay done when the command is stopped.
         begun: When it began, in s of the clock.
         shown: When it was last shown; None before that.
-        note: How it goes.
-        is_over: Whether it has ended.
     """
 
     name: str

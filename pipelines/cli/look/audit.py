@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 from rich.table import Table
 
-from pipelines.cli.common.options import corpus_completions
 from pipelines.cli.common.show import print_first, print_next, say
 from synth.base.atomic import format_count
-from synth.base.command import CommandResult
+from synth.base.command import CommandResult, Given, refuse_given
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.base.progress import Observer
@@ -28,10 +27,11 @@ if TYPE_CHECKING:
 
 _BLIND: Final = 8000
 _TRIVIAL: Final = 4000
+_OPTIONS: Final = frozenset({"--blind", "--trivial", "--samples", "--audio", "--export"})
 
 
 def audit_command(
-    corpora: Annotated[list[Path], typer.Argument(autocompletion=corpus_completions)],
+    corpora: list[Path],
     leakage: bool = False,
     blind: bool = False,
     trivial: bool = False,
@@ -39,6 +39,7 @@ def audit_command(
     audio: Annotated[int | None, typer.Option(min=1, metavar="N")] = None,
     export: Annotated[Path | None, typer.Option(metavar="FOLDER")] = None,
     *,
+    given: Given = frozenset(),
     observer: Observer,
 ) -> CommandResult:
     """Prove a corpus's captions true, and its negatives false, from its manifest.
@@ -72,8 +73,7 @@ def audit_command(
     from synth.corpus.corpus import PLAN_FILE, Corpus
 
     if leakage:
-        if blind or trivial or audio is not None or export is not None:
-            raise SpecError("--leakage goes with no other option", fix="leave out the others")
+        refuse_given(given, _OPTIONS, "--leakage goes with no other option")
         return _compare_clips(corpora, observer)
     if len(corpora) > 1:
         raise SpecError(
@@ -81,11 +81,12 @@ def audit_command(
         )
     (corpus,) = corpora
     if export is not None:
-        if audio is not None or trivial:
-            raise SpecError(
-                "--export goes with neither --audio nor --trivial", fix="leave out one of them"
-            )
+        refuse_given(given, {"--audio", "--trivial"}, "--export goes with neither")
+        if not blind:
+            refuse_given(given, {"--samples"}, "needs --blind")
         return _audit_export(corpus, export, (samples or _BLIND) if blind else None, observer)
+    if not (blind or trivial):
+        refuse_given(given, {"--samples"}, "needs --blind or --trivial")
     if audio is not None or trivial:
         find_rendered(corpus)
     found = audit(corpus, observer)

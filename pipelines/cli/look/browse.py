@@ -55,7 +55,7 @@ def browse_command(
         if not is_loopback(host):
             console.print(
                 f"[bold]warning:[/] anyone who can reach {host} over the network can see "
-                "and hear this corpus; there is no password",
+                "and hear this corpus; there is no password"
             )
         line = f"{library.name} {library.version}: {address}  (Ctrl-C stops it)"
         tell(

@@ -16,7 +16,6 @@ from synth.base.doors import make_console
 if TYPE_CHECKING:
     from pipelines.look.comparison import (
         ChangeGroup,
-        ComparedSide,
         Comparison,
         TableChanges,
         ValueChange,
@@ -40,7 +39,9 @@ def diff_command(first: CorpusArgument, second: CorpusArgument) -> CommandResult
 def _print(found: Comparison) -> None:
     console = make_console(markup=False)
     for letter, side in (("A", found.a), ("B", found.b)):
-        say(f"{letter}  {_format_side(side)}")
+        known = side.to_json()
+        state = "" if side.rendered else "  (planned, not built)"
+        say(f"{letter}  {known['corpus']} {known['version']}{state}  {known['manifests']}")
     if found.same:
         say("\nno differences")
         return
@@ -58,12 +59,6 @@ def _print(found: Comparison) -> None:
     if found.hear_a_moved_clip:
         say(f"    {found.hear_a_moved_clip:,} of B use a clip that is in another split of A")
     _print_rows(console, "shards", found.shards)
-
-
-def _format_side(side: ComparedSide) -> str:
-    known = side.to_json()
-    state = "" if side.rendered else "  (planned, not built)"
-    return f"{known['corpus']} {known['version']}{state}  {known['manifests']}"
 
 
 def _print_changes(console: Console, name: str, changes: Sequence[ValueChange]) -> None:

@@ -17,9 +17,8 @@ from rich.text import Text
 
 from pipelines.cli.common.options import CorpusArgument, JsonOption
 from synth.base.atomic import format_count
-from synth.base.command import CommandResult
+from synth.base.command import CommandResult, Given, refuse_given
 from synth.base.doors import make_console, plain_text
-from synth.base.errors import SpecError
 
 if TYPE_CHECKING:
     from pipelines.look.console.answer import QueryAnswer
@@ -35,15 +34,11 @@ _STDIN: Final = "-"
 def sql_command(
     corpus: CorpusArgument,
     query: Annotated[str | None, typer.Argument()] = None,
-    rows: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            help=f"Rows of the answer to print, 0 for all. By default {ROWS}, all with --json.",
-        ),
-    ] = None,
+    rows: Annotated[int | None, typer.Option(min=0)] = None,
     out: Annotated[Path | None, typer.Option(dir_okay=False)] = None,
     as_json: JsonOption = False,
+    *,
+    given: Given = frozenset(),
 ) -> CommandResult:
     """Query a corpus's manifests with SQL: one SELECT over its tables.
 
@@ -53,17 +48,18 @@ def sql_command(
     Args:
         query: One SELECT; - reads it from standard input. Without it, the tables and their columns
             are listed.
+        rows: Rows of the answer to print, 0 for all. By default 50, all with --json.
         out: Write the whole answer to a .parquet or .csv file.
     """
     if query is None:
-        if out is not None or rows is not None:
-            raise SpecError("--rows and --out need a query", fix="give one SELECT")
+        refuse_given(given, {"--rows", "--out"}, "needs a query: one SELECT")
         return _list_tables(corpus)
     from pipelines.look.console.answer import check_answer_file  # DuckDB takes a while
     from pipelines.look.console.database import Database
 
     text = sys.stdin.read() if query == _STDIN else query
     if out is not None:
+        refuse_given(given, {"--rows"}, "the whole answer is written")
         check_answer_file(out)
     with (
         Database.open(corpus) as database,
@@ -82,8 +78,7 @@ def sql_command(
         unasked = None if as_json else ROWS
         found, total = answer.read_rows(unasked if rows is None else rows or None)
     return CommandResult(
-        {"columns": columns, "rows": found, "total": total},
-        partial(_print, answer, found, total),
+        {"columns": columns, "rows": found, "total": total}, partial(_print, answer, found, total)
     )
 
 

@@ -42,8 +42,7 @@ def inspect_command(
     paths = [str(rebuild(Corpus.open(corpus), row, save)) for row in picked] if save else []
     rows = [summarise_row(row) for row in picked]
     return CommandResult(
-        {**facts, "samples": rows, "saved": paths},
-        partial(_print, corpus, facts, picked, paths),
+        {**facts, "samples": rows, "saved": paths}, partial(_print, corpus, facts, picked, paths)
     )
 
 
@@ -67,9 +66,10 @@ def _print(
         console.print(table)
     _print_labels(console, facts["labels"])
     clips = facts["clips"]
+    stages = ", ".join(f"{count:,} by {stage}" for stage, count in clips["refused by"].items())
     say(
         f"{clips['used']:,} heard + {clips['not drawn']:,} not drawn + {clips['refused']:,} "
-        f"quarantined{_format_stages(clips['refused by'])} = "
+        f"quarantined{f' ({stages})' if stages else ''} = "
         f"{format_count(clips['listed'], 'clip')} listed"
     )
     say(f"{facts['with a negative']:.1%} of the samples have a negative")
@@ -104,8 +104,3 @@ def _print_labels(console: Console, labels: dict[str, Any]) -> None:
         say(f"and {format_count(labels['more'], 'label')} with more clips")
     for each in labels["lacking"]:
         print_note(Lacking(**each).line)
-
-
-def _format_stages(counts: dict[str, int]) -> str:
-    told = ", ".join(f"{count:,} by {stage}" for stage, count in counts.items())
-    return f" ({told})" if told else ""

@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from pipelines.cli.common.show import say
 from pipelines.look.report import SHOWN
-from synth.base.command import CommandResult
-from synth.base.errors import SpecError
+from synth.base.command import CommandResult, Given, refuse_given
 from synth.base.progress import Observer, show_waiting
 from synth.corpus.kinds import PathKind, expect
-
-if TYPE_CHECKING:
-    from pipelines.look.page import Page
 
 
 def report_command(
     path: Path,
     out: Path | None = None,
-    samples: Annotated[
-        int | None,
-        typer.Option(min=0, help=f"Samples of a corpus to show, drawn evenly; {SHOWN} by default."),
-    ] = None,
+    samples: Annotated[int, typer.Option(min=0)] = SHOWN,
     *,
+    given: Given = frozenset(),
     observer: Observer,
 ) -> CommandResult:
     """Write one self-contained HTML file about a build or a training run.
@@ -40,10 +34,17 @@ def report_command(
             versions; or the folder of a training run.
         out: The HTML file; by default NAME-VERSION-corpus-report.html or RUN-report.html in this
             folder.
+        samples: Samples of a corpus to show, drawn evenly.
     """
     from pipelines.look.page import write_page
+    from pipelines.look.report.corpus import corpus_page, run_page
 
-    page = _page(path, samples, observer)
+    if expect(path, PathKind.CORPUS, PathKind.RUN) is PathKind.RUN:
+        refuse_given(given, {"--samples"}, "a training run has no samples")
+        with show_waiting("reading the run"):
+            page = run_page(path)
+    else:
+        page = corpus_page(path, samples, observer)
     target = out or Path(f"{page.name}-report.html")
     write_page(page, target)
 
@@ -53,14 +54,3 @@ def report_command(
     return CommandResult(
         {"report": str(target), "bytes": len(page.html.encode()), **page.facts}, show
     )
-
-
-def _page(path: Path, samples: int | None, observer: Observer) -> Page:
-    from pipelines.look.report.corpus import corpus_page, run_page
-
-    if expect(path, PathKind.CORPUS, PathKind.RUN) is PathKind.RUN:
-        if samples is not None:
-            raise SpecError(f"{path}: a training run has no samples", fix="leave out --samples")
-        with show_waiting("reading the run"):
-            return run_page(path)
-    return corpus_page(path, SHOWN if samples is None else samples, observer)

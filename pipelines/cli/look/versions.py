@@ -51,9 +51,7 @@ def versions_command(corpus: VersionsArgument) -> CommandResult:
 
 
 def promote_command(
-    corpus: VersionsArgument,
-    version: str,
-    override_gates: bool = False,
+    corpus: VersionsArgument, version: str, override_gates: bool = False
 ) -> CommandResult:
     """Make a finished version the latest, which is read by default.
 

@@ -31,7 +31,7 @@ from pipelines.cli.make.reproduce import (
 from pipelines.config.prefect_server import find_server
 from pipelines.engines.engine import check_engine
 from synth.base.atomic import format_count
-from synth.base.command import CommandResult
+from synth.base.command import CommandResult, Given, refuse_given
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.base.processors import processors
@@ -57,6 +57,7 @@ def build_command(
     retries: RetriesOption = DEFAULTS.retries,
     version: str | None = None,
     *,
+    given: Given = frozenset(),
     observer: Observer,
 ) -> CommandResult:
     """Build a corpus from a spec. Finished shards are kept.
@@ -83,8 +84,8 @@ def build_command(
     asked, built, out = read_request(spec, version, out, stage)
     settings = RenderSettings(timeout_s=timeout, retries=retries)
     if built is not None:
-        if engine is not None:
-            raise SpecError("--engine: a version is rebuilt on this machine only", fix=LOCALLY)
+        why = f"version {version} is there, and is rebuilt in this process and its workers"
+        refuse_given(given, {"--engine", "--prefect"}, why)
         return reproduce_version(built, asked, workers, settings, observer)
     summary = run_build(asked, out, choose_engine(engine, workers), prefect, observer, settings)
     return CommandResult(summary.to_json(), partial(print_summary, summary))

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+from rich.table import Table
+from rich.text import Text
 
-from pipelines.cli.common.options import corpus_completions
+from pipelines.checks.doctor.check import CheckState, DoctorCheck
 from pipelines.cli.common.show import print_first, print_next, say
-from pipelines.cli.common.source import (
-    SetOption,
-    apply_settings,
-    parse_source,
-    print_index,
-)
-from synth.base.command import CommandResult
-from synth.base.errors import SourceError, SpecError
-from synth.base.progress import Observer
+from pipelines.cli.common.source import SetOption, apply_settings, parse_source, print_index
+from synth.base.command import CommandResult, Given, refuse_given
+from synth.base.doors import make_console
+from synth.base.errors import SourceError
+from synth.base.progress import Observer, show_waiting
 from synth.corpus.kinds import PathKind, expect
 from synth.storage import format_place, is_url
 
@@ -27,26 +26,29 @@ if TYPE_CHECKING:
     from synth.sources import Settings
     from synth.sources.reading.collected import Integrity
 
-SAMPLES: Final = 5
+_STYLES: Final = {
+    CheckState.OK: "green",
+    CheckState.MISSING: "yellow",
+    CheckState.WRONG: "bold red",
+}
+_OF_LIBRARY: Final = frozenset({"--index", "--write", "--set"})
+_OF_MACHINE: Final = frozenset({"--out", "--endpoint"})
+_OF_CORPUS: Final = frozenset({"--samples"})
 
 
 def check_command(
     what: Annotated[
         str | None,
-        typer.Argument(metavar="[NAME:ROOT|CORPUS|EXPORT]", autocompletion=corpus_completions),
+        typer.Argument(metavar="[NAME:ROOT|CORPUS|EXPORT]"),
     ] = None,
     index: Path | None = None,
     write: Path | None = None,
     settings: SetOption = None,
-    samples: Annotated[
-        int | None,
-        typer.Option(
-            min=0, help=f"Samples of a corpus to render again, drawn evenly; {SAMPLES} by default."
-        ),
-    ] = None,
-    out: Path | None = None,
+    samples: Annotated[int, typer.Option(min=0)] = 5,
+    out: Path = Path(),
     endpoint: str | None = None,
     *,
+    given: Given = frozenset(),
     observer: Observer,
 ) -> CommandResult:
     """Check this machine, or the files of a library, a corpus or an export.
@@ -67,27 +69,22 @@ def check_command(
             export's folder. Without it, this machine is checked.
         index: Checksums of a library: an index from --write, mirdata or soundata.
         write: Write an index of a library's files as they are now.
+        samples: Samples of a corpus to render again, drawn evenly.
         out: Check this machine for building in a folder or at a URL; by default here.
         endpoint: Also check a language model's API at this address, as for `segue llm run
             --base-url`.
     """
-    of_library: dict[str, object] = {"--index": index, "--write": write, "--set": settings}
-    of_machine: dict[str, object] = {"--out": out, "--endpoint": endpoint}
-    of_corpus: dict[str, object] = {"--samples": samples}
     if what is None:
-        _refuse(of_library | of_corpus, "this machine is checked")
-        from pipelines.cli.look.doctor import check_machine
-
-        return check_machine(out or Path(), endpoint)
+        refuse_given(given, _OF_LIBRARY | _OF_CORPUS, "this machine is checked")
+        return _check_machine(out, endpoint)
     kind = _find_kind(what)
     if kind is PathKind.CORPUS:
-        _refuse(of_library | of_machine, "a corpus is checked")
-        count = SAMPLES if samples is None else samples
-        return _check_corpus(Path(what), count, observer)
+        refuse_given(given, _OF_LIBRARY | _OF_MACHINE, "a corpus is checked")
+        return _check_corpus(Path(what), samples, observer)
     if kind is PathKind.EXPORT:
-        _refuse(of_library | of_machine | of_corpus, "an export is checked")
+        refuse_given(given, _OF_LIBRARY | _OF_MACHINE | _OF_CORPUS, "an export is checked")
         return _check_export(Path(what))
-    _refuse(of_machine | of_corpus, "a library is checked")
+    refuse_given(given, _OF_MACHINE | _OF_CORPUS, "a library is checked")
     from synth.sources import innermost
 
     source = innermost(apply_settings(parse_source(what), settings or ()))
@@ -95,6 +92,7 @@ def check_command(
     if root is None:
         raise SourceError(f"{what}: this library has no files", fix="give a library in a folder")
     if write is not None:
+        refuse_given(given, {"--index"}, "an index is written")
         count = _write(root, write, observer)
 
         def show() -> None:
@@ -111,14 +109,6 @@ def check_command(
     )
 
 
-def _refuse(options: Mapping[str, object], why: str) -> None:
-    given = [name for name, value in options.items() if value is not None]
-    if given:
-        raise SpecError(
-            f"{given[0]}: {why}", fix="`segue check --help` says which options go together"
-        )
-
-
 def _find_kind(what: str) -> PathKind:
     """What a word names: what its path leads to, else a library; of a missing path a corpus."""
     from synth.corpus.corpus import holds_corpus
@@ -130,6 +120,38 @@ def _find_kind(what: str) -> PathKind:
     kind = expect(path, PathKind.CORPUS, PathKind.EXPORT, PathKind.OTHER)
     is_missing = kind is PathKind.OTHER and what not in source_names() and not path.exists()
     return PathKind.CORPUS if is_missing else kind
+
+
+def _check_machine(out: Path, endpoint: str | None) -> CommandResult:
+    """What is missing here, what needs it, how to fix it."""
+    from pipelines.checks.doctor.machine import run_checks
+
+    with show_waiting("checking"):
+        found = list(run_checks(out, endpoint))
+    is_wrong = any(check.state is CheckState.WRONG for check in found)
+    return CommandResult(
+        {"ok": not is_wrong, "checks": [asdict(check) for check in found]},
+        partial(_print_machine, found),
+        status=int(is_wrong),
+    )
+
+
+def _print_machine(found: list[DoctorCheck]) -> None:
+    console = make_console(soft_wrap=False)
+    table = Table("check", "state", "found", box=None, pad_edge=False)
+    for each in found:
+        state = Text(each.state.value, _STYLES[each.state])
+        table.add_row(Text(each.name), state, Text(each.found))
+    console.print(table)
+    for each in found:
+        if each.state is not CheckState.OK:
+            name = Text.assemble("\n", (each.name, _STYLES[each.state]))
+            console.print(name, f"needed for: {each.needed_for}", sep="  ")
+            say(f"  fix: {each.fix}")
+    counts = ", ".join(
+        f"{sum(each.state is state for each in found)} {state}" for state in CheckState
+    )
+    say(f"\n{counts}")
 
 
 def _check_corpus(corpus: Path, samples: int, observer: Observer) -> CommandResult:

@@ -12,7 +12,7 @@ import typer
 
 from pipelines.cli.common.options import WorkersOption
 from pipelines.cli.common.show import say
-from synth.base.command import CommandResult
+from synth.base.command import CommandResult, Given, refuse_given
 from synth.base.doors import make_console
 from synth.base.errors import SpecError, suggestion
 from synth.base.progress import Observer
@@ -20,10 +20,8 @@ from synth.corpus.kinds import PathKind, expect
 from synth.export import FORMATS, find_format
 
 if TYPE_CHECKING:
-    from synth.corpus.corpus import Corpus
-
-if TYPE_CHECKING:
     from pipelines.export import ExportSummary
+    from synth.corpus.corpus import Corpus
 
 MODEL_FORMATS: Final = {
     "transformers": "a trained model with the towers of a CLAP, for ClapModel",
@@ -42,47 +40,15 @@ _HELP: Final = "; ".join(
 
 
 def export_command(
-    path: Annotated[
-        Path,
-        typer.Argument(
-            help="A corpus: data_manifests/CORPUS or one of its versions. For "
-            f"{_OF_MODELS}: the run folder of a trained model. For transformers also a LAION-CLAP "
-            "checkpoint (.pt).",
-            show_default=False,
-        ),
-    ],
-    to: Annotated[
-        str,
-        typer.Option(help=f"The format. {_HELP}.", show_default=False),
-    ],
-    out: Annotated[
-        Path,
-        typer.Option(
-            help="A new or empty folder, or the folder of the same export.",
-            file_okay=False,
-            show_default=False,
-        ),
-    ],
-    split: Annotated[
-        list[str] | None,
-        typer.Option(help="Export only this split; repeatable.", show_default=False),
-    ] = None,
-    allow_long: Annotated[
-        bool,
-        typer.Option(
-            "--allow-long",
-            help="With `laion`: also write samples over 10 s, which LAION-CLAP's readers cut.",
-        ),
-    ] = False,
-    absolute: Annotated[
-        bool,
-        typer.Option(
-            "--absolute",
-            help="With `audiocraft`: write absolute paths, so that it may be started anywhere.",
-        ),
-    ] = False,
+    path: Path,
+    to: Annotated[str, typer.Option(help=f"The format. {_HELP}.")],
+    out: Annotated[Path, typer.Option(file_okay=False)],
+    split: list[str] | None = None,
+    allow_long: bool = False,
+    absolute: bool = False,
     workers: WorkersOption = None,
     *,
+    given: Given = frozenset(),
     observer: Observer,
 ) -> CommandResult:
     """Export a corpus to another program's format, or a trained model to a folder.
@@ -92,11 +58,22 @@ def export_command(
 
     Examples: `segue export data_manifests/acba --to hf --out exported/acba`,
     `segue export runs/acba --to onnx --out exported/model`
+
+    Args:
+        path: A corpus: data_manifests/CORPUS or one of its versions. For transformers, safetensors
+            and onnx: the run folder of a trained model. For transformers also a LAION-CLAP
+            checkpoint (.pt).
+        out: A new or empty folder, or the folder of the same export.
+        split: Export only this split; repeatable.
+        allow_long: With `laion`: also write samples over 10 s, which LAION-CLAP's readers cut.
+        absolute: With `audiocraft`: write absolute paths, so that it may be started anywhere.
     """
     from synth.corpus.corpus import Corpus
 
     if to in MODEL_FORMATS:
-        return _export_model(path, out, to, split, workers, observer)
+        useless = {"--split", "--workers", "--allow-long", "--absolute"}
+        refuse_given(given, useless, f"--to {to} exports a model, which has no splits and workers")
+        return _export_model(path, out, to, observer)
     if to not in FORMATS:
         raise SpecError(
             f"--to {to}: no such format", fix=suggestion(to, (*FORMATS, *MODEL_FORMATS))
@@ -139,19 +116,8 @@ def _print(corpus: Corpus, summary: ExportSummary) -> None:
     say(f"next: read {summary.paths['readme']}")
 
 
-def _export_model(
-    run: Path,
-    out: Path,
-    to: str,
-    split: list[str] | None,
-    workers: int | None,
-    observer: Observer,
-) -> CommandResult:
+def _export_model(run: Path, out: Path, to: str, observer: Observer) -> CommandResult:
     """The trained model's way, whose package is imported only here."""
-    if split or workers is not None:
-        raise SpecError(
-            f"--to {to}: a model has no splits and no workers", fix="leave out these options"
-        )
     fix = f"give --to {', '.join(FORMATS)}, or the --out of `segue train`"
     expect(run, PathKind.RUN, PathKind.OTHER, fix=fix)
     module, function = MODEL_EXPORT.split(":")

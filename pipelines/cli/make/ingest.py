@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 from rich.console import Console
@@ -38,25 +38,15 @@ if TYPE_CHECKING:
     from pipelines.ingest.ingest import IngestedLibrary
     from synth.sources import ClipRef
 
-LibraryArgument: TypeAlias = Annotated[
-    str,
-    typer.Argument(
-        metavar="SPEC|NAME:ROOT",
-        help="A corpus spec, or a source and its folder, such as esc50:/data/ESC-50.",
-    ),
-]
-LimitOption: TypeAlias = Annotated[
-    int | None, typer.Option(min=1, help="Take only the first clips of the library, this many.")
-]
 _NAMED: Final = re.compile(r"[\w-]+(:.*)?", re.S)
 
 
 def ingest_command(
-    library: LibraryArgument,
+    library: Annotated[str, typer.Argument(metavar="SPEC|NAME:ROOT")],
     out: StoreOption = Path(),
     stage: StageOption = None,
     workers: WorkersOption = None,
-    limit: LimitOption = None,
+    limit: Annotated[int | None, typer.Option(min=1)] = None,
     settings: SetOption = None,
     *,
     observer: Observer,
@@ -68,6 +58,10 @@ def ingest_command(
 
     Examples: `segue ingest esc50:/data/ESC-50 --out /data/segue`,
     `segue ingest corpora/acba.yaml --workers 8`
+
+    Args:
+        library: A corpus spec, or a source and its folder, such as esc50:/data/ESC-50.
+        limit: Take only the first clips of the library, this many.
     """
     from pipelines.ingest.ingest import ingest
     from pipelines.store.store import BANKS

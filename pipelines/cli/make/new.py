@@ -12,7 +12,7 @@ from rich.markup import escape
 from pipelines.cli.common.options import source_completions, start_completions
 from pipelines.cli.common.show import print_next, say
 from pipelines.cli.common.source import parse_source
-from synth.base.command import CommandResult
+from synth.base.command import CommandResult, Given, refuse_given
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
 
@@ -26,6 +26,8 @@ def new_command(
     ] = None,
     source: Annotated[str | None, typer.Option(autocompletion=source_completions)] = None,
     out: Annotated[Path | None, typer.Option(dir_okay=False)] = None,
+    *,
+    given: Given = frozenset(),
 ) -> CommandResult:
     """Write a spec with every setting explained, or list the recipes.
 
@@ -46,26 +48,27 @@ def new_command(
     from synth.sources.own.folder import index_line
 
     if recipe is None:
-        return _list_recipes(source, out)
+        refuse_given(given, {"--source", "--out"}, "needs a recipe; `segue new` lists them")
+        return _list_recipes()
     path = out or Path(f"{recipe}.yaml")
     corpus = make_corpus_name(path.stem)
     found = find_start(recipe)
     chosen = source or found.source
     name, named, _ = chosen.partition(":")
-    given, library, index = None, None, ""
+    own, library, index = None, None, ""
     if named or name not in source_names():
         opened = parse_source(chosen)
         library = inspect_library(opened)
-        given = _find_given(chosen, opened, path.parent)
+        own = _find_given(chosen, opened, path.parent)
         index = index_line(opened)
-    text = render_spec(recipe, corpus, name, given, library)
+    text = render_spec(recipe, corpus, name, own, library)
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError as error:
         raise SpecError(f"{path}: already exists", fix="give another --out") from error
-    notes = _find_notes(path, find_innermost(name, given or {}), library)
+    notes = _find_notes(path, find_innermost(name, own or {}), library)
     counts = {"clips": library.clips, "listed": library.listed} if library else {}
 
     def show() -> None:
@@ -132,11 +135,9 @@ def _make_relative(folder: Path, root: str) -> str:
     return Path(os.path.relpath(root, folder)).as_posix()
 
 
-def _list_recipes(source: str | None, out: Path | None) -> CommandResult:
+def _list_recipes() -> CommandResult:
     from pipelines.config.new import summarise_starts
 
-    if source is not None or out is not None:
-        raise SpecError("expected a recipe", fix="give one; `segue new` lists them")
     rows = summarise_starts()
 
     def show() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -14,7 +14,7 @@ from pipelines.cli.common.show import print_blocked, print_findings, print_next,
 from pipelines.cli.common.source import print_index, resolve_destination
 from pipelines.cli.make.build import choose_worker_count
 from synth.base.atomic import format_count
-from synth.base.command import CommandResult
+from synth.base.command import CommandResult, Given, refuse_given
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.base.progress import Observer
@@ -28,6 +28,12 @@ if TYPE_CHECKING:
     from synth.sources.block import Blocked
 
 _TRAINING = "Preflight of a training run"
+_OF_TRAINING: Final = frozenset(
+    {
+        *("--loader", "--split", "--keep-groups", "--epochs"),
+        *("--most-lost", "--steps-per-s", "--price-per-gpu-hour"),
+    }
+)
 
 
 def plan_command(
@@ -46,6 +52,7 @@ def plan_command(
         float | None, typer.Option(min=0, rich_help_panel=_TRAINING)
     ] = None,
     *,
+    given: Given = frozenset(),
     observer: Observer,
 ) -> CommandResult:
     """Plan a corpus: make its scenes and captions, but no audio.
@@ -95,11 +102,8 @@ def plan_command(
             steps_per_s=steps_per_s,
             price_per_gpu_hour=price_per_gpu_hour,
         )
-    elif loader or split or steps_per_s is not None or price_per_gpu_hour is not None:
-        raise SpecError(
-            "--loader, --split, --steps-per-s and --price-per-gpu-hour need --gpus and --batch",
-            fix="describe the run, as in: --gpus 8 --workers 4 --batch 256",
-        )
+    else:
+        refuse_given(given, _OF_TRAINING, "needs --gpus and --batch")
     out = resolve_destination(out, stage)
     parsed = read_spec(spec)
     started = time.monotonic()

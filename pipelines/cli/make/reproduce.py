@@ -36,8 +36,7 @@ TimeoutOption: TypeAlias = Annotated[
     ),
 ]
 RetriesOption: TypeAlias = Annotated[
-    int,
-    typer.Option(min=0, max=MOST_RETRIES, help="Retries of a shard after a file-system error."),
+    int, typer.Option(min=0, max=MOST_RETRIES, help="Retries of a shard after a file-system error.")
 ]
 
 
@@ -50,10 +49,11 @@ def read_request(
         The spec; the version of it that is to be reproduced, if that one is finished; and the
         folder to work in.
     """
-    from pipelines.config.file import check_values, read_spec
+    from pipelines.config.file import read_spec
     from pipelines.config.spec import Spec
     from pipelines.store.places import Places
     from pipelines.store.stage import store_at
+    from synth.base.choice import check_values
     from synth.corpus.corpus import CORPUS_FILE
 
     root = resolve_destination(out, stage)

@@ -20,21 +20,21 @@ from synth.base.doors import make_console
 from synth.base.errors import SourceError
 from synth.base.shipped import read_module
 
-NameArgument = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="[NAME]",
-        help="Show the settings of this library.",
-        autocompletion=source_completions,
-    ),
-]
 _CITED: Final = re.compile(r" \([^()]*\d{4}\)\.$")
 
 
-def sources_command(name: NameArgument = None, as_json: JsonOption = False) -> CommandResult:
+def sources_command(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", autocompletion=source_completions)
+    ] = None,
+    as_json: JsonOption = False,
+) -> CommandResult:
     """List the sound libraries, or show the settings of one.
 
     Example: `segue sources clotho`
+
+    Args:
+        name: Show the settings of this library.
     """
     from synth.sources import source_names
 

@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
 from pipelines.cli.common.show import print_read, say
-from pipelines.llm.money.prices import Nano, format_cost
-from synth.base.command import CommandResult
+from pipelines.llm.money.prices import Nano, format_cost, to_nanos
+from synth.base.command import CommandResult, Given, refuse_given
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
 from synth.base.progress import Observer
 
 if TYPE_CHECKING:
-    from pipelines.llm.money.ledger import Stat
     from pipelines.llm.run import GenerateEstimate, GenerateSummary
 
 EXIT_CODES: Final = {"endpoint": 1, "budget": 3, "interrupted": 130}
@@ -34,17 +33,17 @@ def llm_run_command(
     model: Annotated[str, typer.Option()],
     base_url: str = "https://api.openai.com/v1",
     key_variable: str = "OPENAI_API_KEY",
-    budget: Annotated[float | None, typer.Option(min=0)] = None,
+    budget: Annotated[float | None, typer.Option(min=0, max=1e9)] = None,
     prices: Path | None = None,
     local: bool = False,
     dry_run: bool = False,
     batch: bool = False,
     concurrency: Annotated[int, typer.Option(min=1, max=1024)] = 16,
-    timeout: Annotated[float, typer.Option(min=1)] = 60.0,
+    timeout: Annotated[float, typer.Option(min=1, max=86_400)] = 60.0,
     limit: Annotated[int | None, typer.Option(min=1)] = None,
     split: str | None = None,
     positives: bool = False,
-    variants: Annotated[int, typer.Option(min=1)] = 1,
+    variants: Annotated[int, typer.Option(min=1, max=1000)] = 1,
     verify_model: str = "",
     id_column: str = "id",
     column: list[str] | None = None,
@@ -54,6 +53,7 @@ def llm_run_command(
     retry_failed: bool = False,
     poll: Annotated[float, typer.Option(min=0)] = 30.0,
     *,
+    given: Given = frozenset(),
     observer: Observer,
 ) -> CommandResult:
     """Ask a language model about every item of a file, within a budget.
@@ -92,35 +92,40 @@ def llm_run_command(
         retry_failed: Ask again for items that failed.
         poll: Seconds between polls of a batch.
     """
-    from pipelines.llm.files import Input
     from pipelines.llm.run import estimate, generate
-    from pipelines.llm.stage import GenerateSettings
-    from pipelines.llm.wire.endpoint import EndpointSettings
+    from pipelines.llm.settings import GenerateSettings
 
+    if local:
+        refuse_given(given, {"--prices"}, "a local model costs nothing")
+    if batch:
+        refuse_given(given, {"--concurrency"}, "a batch is one request")
+    else:
+        refuse_given(given, {"--poll"}, "needs --batch")
     settings = GenerateSettings(
         task=task,
-        source=Input(
-            source,
-            id_column,
-            _parse_pairs("--column", column),
-            _parse_pairs("--set", set_),
-            split,
-            limit,
-            positives,
-            variants,
-        ),
+        source=source,
         out=out,
-        endpoint=EndpointSettings(base_url, model, key_variable, timeout),
-        store=store,
+        model=model,
+        base_url=base_url,
+        key_variable=key_variable,
         budget=budget,
         prices=prices,
         local=local,
+        store=store,
+        split=split,
+        limit=limit,
         concurrency=concurrency,
+        timeout_s=timeout,
+        positives=positives,
+        variants=variants,
+        verify_model=verify_model,
+        id_column=id_column,
+        columns=_parse_pairs("--column", column),
+        constants=_parse_pairs("--set", set_),
         seed=seed,
         batch=batch,
         retry_failed=retry_failed,
         poll_s=poll,
-        verify_model=verify_model,
     )
     if dry_run:
         cost = estimate(settings)
@@ -135,9 +140,7 @@ def llm_run_command(
     return CommandResult(summary.to_json(), partial(_show_summary, summary), status)
 
 
-def llm_stats_command(
-    store: Path = _STORE,
-) -> CommandResult:
+def llm_stats_command(store: Path = _STORE) -> CommandResult:
     """Show what a store of answers holds and what it cost, by task and model.
 
     Example: `segue llm stats --store llm-store.sqlite`
@@ -147,9 +150,8 @@ def llm_stats_command(
     """
     from pipelines.llm.money.ledger import read_stats
 
-    found = read_stats(store)
-    facts = {"store": str(store), "tasks": [stat.to_json() for stat in found]}
-    return CommandResult(facts, partial(_show_stats, found))
+    stats = read_stats(store)
+    return CommandResult({"store": str(store), "tasks": stats}, partial(_show_stats, stats))
 
 
 def llm_tasks_command() -> CommandResult:
@@ -262,12 +264,13 @@ def _make_verdict_table(verdicts: Mapping[str, Mapping[str, int]]) -> Table:
     return table
 
 
-def _show_stats(found: Iterable[Stat]) -> None:
-    for each in found:
-        cost = format_cost(each.cost) + _tell_uncertain(each.uncertain_cost)
-        make_console().print(f"[bold]{escape(each.generator)}[/] {escape(each.parameters)}")
-        items = f"{each.open:,} open, {each.answered:,} answered, {each.failed:,} failed"
-        say(f"  items     {items}")
-        say(f"  requests  {each.requests:,}, {each.faults:,} without an answer")
-        say(f"  tokens    {each.input_tokens:,} in, {each.output_tokens:,} out")
-        say(f"  cost      {cost}; last {each.last[:19]}")
+def _show_stats(stats: Iterable[Mapping[str, Any]]) -> None:
+    for stat in stats:
+        spent, uncertain = (to_nanos(stat[name]) for name in ("cost", "uncertain_cost"))
+        make_console().print(f"[bold]{escape(stat['generator'])}[/] {escape(stat['parameters'])}")
+        items = (f"{stat[name]:,} {name}" for name in ("open", "answered", "failed"))
+        say(f"  items     {', '.join(items)}")
+        say(f"  requests  {stat['requests']:,}, {stat['faults']:,} without an answer")
+        say(f"  tokens    {stat['input_tokens']:,} in, {stat['output_tokens']:,} out")
+        cost = format_cost(spent) + _tell_uncertain(uncertain)
+        say(f"  cost      {cost}; last {stat['last'][:19]}")

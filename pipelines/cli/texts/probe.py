@@ -14,7 +14,7 @@ from rich.table import Table
 
 from pipelines.cli.common.show import print_next, print_read, say
 from synth.base.atomic import replacing
-from synth.base.command import CommandResult
+from synth.base.command import CommandResult, Given, refuse_given
 from synth.base.doors import make_console
 from synth.base.errors import SourceError, SpecError
 from synth.base.progress import Observer, track
@@ -47,6 +47,7 @@ def probe_command(
     size: Annotated[int | None, typer.Option(min=0)] = None,
     seed: Annotated[int, typer.Option(min=0)] = 0,
     *,
+    given: Given = frozenset(),
     observer: Observer,
 ) -> CommandResult:
     """Make probes of temporal order from captions.
@@ -70,6 +71,8 @@ def probe_command(
     from pipelines.store.places import check_output
     from synth.text.order.clause_swap import SETS, probe
 
+    if tool is not Probe.BAT:
+        refuse_given(given, {"--balanced", "--size", "--seed"}, f"{tool.value} takes every caption")
     check_output(out, captions)
     columns = column or ["caption"]
     chosen = _load_tagger(tagger, tool)
@@ -130,8 +133,7 @@ def _read_captions(
     for name, option in [(id_column, "--id-column"), *((name, "--column") for name in columns)]:
         if name not in present:
             raise SpecError(
-                f"{path}: no column {name!r}",
-                fix=f"give {option} one of: {', '.join(present)}",
+                f"{path}: no column {name!r}", fix=f"give {option} one of: {', '.join(present)}"
             )
     for row in rows:
         for name in columns:

@@ -1,4 +1,4 @@
-"""What is bought: items claimed, requests reserved, paid, read. Each step is one transaction.
+"""What is bought: requests reserved, paid, read. Each step is one transaction.
 
 Nothing is sent whose worst case the budget cannot pay. The account is in the store, and so holds
 over restarts and over processes. What was under way when a process died stays reserved, since it
@@ -11,7 +11,7 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,27 +31,23 @@ from synth.base.errors import SpecError
 from synth.captions.caption import Author
 from synth.corpus.schema import canonical_json
 
-TICKET: Final = "ticket:"
-"""Begins the owner of what travels in a batch; its number follows."""
-
-_ITEM: Final = "scope = ? AND item = ?"
-_NEW_ITEM: Final = (
-    "INSERT INTO items VALUES (?, ?, 'open', '', '', 0, '[]', 0, NULL, ?) ON CONFLICT DO NOTHING"
-)
 _SPEND: Final = "UPDATE jobs SET spent = spent + ? WHERE job = ? RETURNING spent"
 _REPRICE: Final = (
     "UPDATE jobs SET spent = spent + ? WHERE job = (SELECT job FROM purchases WHERE id = ?)"
 )
 _BUY: Final = f"INSERT INTO purchases VALUES (NULL{', ?' * 19})"
 _PAID: Final = (
-    "UPDATE purchases SET owner = ?, time = ?, state = ?, text = ?, finish = ?, served = ?, "
+    "UPDATE purchases SET time = ?, state = ?, text = ?, finish = ?, served = ?, "
     "request_id = ?, reason = ?, input_tokens = ?, output_tokens = ?, cached_tokens = ?, cost = ? "
     "WHERE id = ?"
 )
 _JUDGED: Final = (
-    "UPDATE items SET status = ?, answer = ?, reason = ?, attempts = ?, complaints = ?, "
-    f"together = ?, owner = NULL, time = ? WHERE {_ITEM}"
+    "INSERT OR REPLACE INTO items (scope, item, status, answer, reason, attempts, complaints, "
+    "together, time) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
+
+
+_OPEN_OWNERS: Final = "SELECT 'ticket:' || id FROM tickets WHERE state = 'open'"
 
 
 class DoesNotFitError(Exception):
@@ -145,56 +141,12 @@ class Ledger:
 
     def read_states(self, digests: Iterable[str]) -> dict[str, ItemState]:
         """How far each item has come; those that are new are left out."""
-        return {row["item"]: _make_item_state(row) for row in self._select_items("*", digests)}
-
-    def _select_items(self, columns: str, digests: Iterable[str]) -> list[sqlite3.Row]:
-        where = "scope = ? AND item IN (SELECT value FROM json_each(?))"
-        query = f"SELECT {columns} FROM items WHERE {where}"
-        return self.store.select(query, self.number, json.dumps(list(digests)))
-
-    def claim(self, digests: Iterable[str], ticket: int = 0) -> dict[str, ItemState]:
-        """Take open items that nobody else holds, and tell their states.
-
-        Args:
-            ticket: For what travels by it; for this process by default.
-        """
-        mine: dict[str, ItemState] = {}
-        taker, at = self._name_owner(ticket), format_now()
-        with self.store.transaction() as connection:
-            for digest in digests:
-                where = (self.number, digest)
-                connection.execute(_NEW_ITEM, (*where, at))
-                row = connection.execute(f"SELECT * FROM items WHERE {_ITEM}", where).fetchone()
-                if row["status"] == Status.OPEN and not self._is_held(row["owner"]):
-                    values = (taker, at, *where)
-                    connection.execute(
-                        f"UPDATE items SET owner = ?, time = ? WHERE {_ITEM}", values
-                    )
-                    mine[digest] = _make_item_state(row)
-        return mine
-
-    def release(self, digests: Iterable[str], ticket: int = 0) -> None:
-        """Give claimed items back, as they are."""
-        owner = self._name_owner(ticket)
-        query = f"UPDATE items SET owner = NULL WHERE {_ITEM} AND owner = ?"
-        with self.store.transaction() as connection:
-            connection.executemany(query, [(self.number, each, owner) for each in digests])
-
-    def _name_owner(self, ticket: int) -> str:
-        return f"{TICKET}{ticket}" if ticket else self.store.owners.me
-
-    def _is_held(self, owner: str | None) -> bool:
-        """Whether another process, or a batch that is not collected, has a claim."""
-        if not owner or owner == self.store.owners.me:
-            return False
-        if not owner.startswith(TICKET):
-            return self.store.owners.is_alive(owner)
-        number = int(owner.removeprefix(TICKET))
-        query = "SELECT 1 FROM tickets WHERE id = ? AND state != 'done'"
-        return bool(self.store.select(query, number))
+        query = "SELECT * FROM items WHERE scope = ? AND item IN (SELECT value FROM json_each(?))"
+        rows = self.store.select(query, self.number, json.dumps(list(digests)))
+        return {row["item"]: _make_item_state(row) for row in rows}
 
     def record_states(self, states: Mapping[str, ItemState], purchase: int = 0) -> None:
-        """Write down what became of items, of which nobody has a claim then.
+        """Write down what became of items.
 
         Args:
             purchase: The reply that was read for it.
@@ -204,23 +156,18 @@ class Ledger:
             connection.execute(query, (purchase,))
             for digest, state in states.items():
                 answer = "" if state.answer is None else canonical_json(state.answer)
-                values = (str(state.status), answer, state.reason, state.attempts)
+                head = (self.number, digest, str(state.status), answer, state.reason)
                 rest = (canonical_json(list(state.complaints)), state.together, format_now())
-                connection.execute(_JUDGED, (*values, *rest, self.number, digest))
+                connection.execute(_JUDGED, (*head, state.attempts, *rest))
 
     def reopen(self, digests: Iterable[str]) -> None:
         """Let failed items be asked as if for the first time."""
         query = (
             "UPDATE items SET status = 'open', attempts = 0, complaints = '[]', together = 0 "
-            f"WHERE {_ITEM} AND status = 'failed'"
+            "WHERE scope = ? AND item = ? AND status = 'failed'"
         )
         with self.store.transaction() as connection:
-            connection.executemany(query, [(self.number, each) for each in digests])
-
-    def count_travelling(self, digests: Iterable[str]) -> int:
-        """How many of the items are in batches that are not collected."""
-        owners = [row["owner"] or "" for row in self._select_items("owner", digests)]
-        return sum(each.startswith(TICKET) and self._is_held(each) for each in owners)
+            connection.executemany(query, [(self.number, digest) for digest in digests])
 
     # Money.
 
@@ -238,7 +185,7 @@ class Ledger:
         """Write a request down as sent, and the most it can cost as spent.
 
         Args:
-            ticket: By which it travels; it is sent by this process by default.
+            ticket: By which it travels; 0 if it is sent by itself.
 
         Raises:
             DoesNotFitError: If the budget has no room for it and for the requests that are to
@@ -258,7 +205,7 @@ class Ledger:
         members = [[item.digest, item.id, item.fields] for item in items]
         messages = [list(message) for message in request.messages]
         at = format_now()
-        head = (request.key, self.number, self.job, self._name_owner(ticket), at, at, "sent")
+        head = (request.key, self.number, self.job, _name_owner(ticket), at, at, "sent")
         sent = map(canonical_json, (members, parameters, messages))
         with self.store.transaction() as connection:
             connection.execute("INSERT INTO jobs VALUES (?, 0) ON CONFLICT DO NOTHING", (self.job,))
@@ -320,7 +267,7 @@ class Ledger:
         if reply is not None:
             received = (reply.text, reply.finish, reply.model, reply.request_id)
         tokens = (usage.input_tokens, usage.output_tokens, usage.cached_tokens)
-        head = (self.store.owners.me, format_now(), str(state))
+        head = (format_now(), str(state))
         with self.store.transaction() as connection:
             connection.execute(_REPRICE, (cost - purchase.worst, purchase.number))
             connection.execute(_PAID, (*head, *received, reason, *tokens, cost, purchase.number))
@@ -339,30 +286,22 @@ class Ledger:
 
     # What dead processes left.
 
-    def take_unread(self) -> list[Purchase]:
-        """Take the replies that were paid for by processes that died before they read them."""
-        dead = self._find_dead(RequestState.UNREAD, "owner = ?", self.store.owners.me)
-        return [self._make_purchase(row) for row in dead]
+    def list_unread(self) -> list[Purchase]:
+        """The replies that were paid for by processes that died before they read them."""
+        query = "SELECT * FROM purchases WHERE scope = ? AND state = 'unread' ORDER BY id"
+        return [self._make_purchase(row) for row in self.store.select(query, self.number)]
 
     def mark_lost(self) -> int:
         """Mark requests as lost whose process died, and tell how many.
 
         They may have been answered, so they stay paid for.
         """
-        reason = "the process ended before the reply came"
-        return len(self._find_dead(RequestState.SENT, "state = 'lost', reason = ?", reason))
-
-    def _find_dead(self, state: RequestState, change: str, value: str) -> list[sqlite3.Row]:
-        me = self.store.owners.me
-        query = "SELECT * FROM purchases WHERE scope = ? AND state = ? ORDER BY id"
+        query = (
+            "UPDATE purchases SET state = 'lost', reason = 'the process ended before the reply "
+            f"came' WHERE scope = ? AND state = 'sent' AND owner NOT IN ({_OPEN_OWNERS})"
+        )
         with self.store.transaction() as connection:
-            rows = self.store.select(query, self.number, str(state))
-            dead = [row for row in rows if row["owner"] != me and not self._is_held(row["owner"])]
-            for row in dead:
-                connection.execute(
-                    f"UPDATE purchases SET {change} WHERE id = ?", (value, row["id"])
-                )
-        return dead
+            return connection.execute(query, (self.number,)).rowcount
 
     def _make_purchase(self, row: sqlite3.Row, ticket: int = 0) -> Purchase:
         """A purchase as it was written down."""
@@ -386,9 +325,9 @@ class Ledger:
 
     def create_ticket(self) -> int:
         """A ticket without a batch; its number."""
-        values = (self.number, self.job, self.store.owners.me, format_now())
         with self.store.transaction() as connection:
-            query = "INSERT INTO tickets VALUES (NULL, ?, ?, ?, 'open', '', ?)"
+            query = "INSERT INTO tickets VALUES (NULL, ?, ?, '', 'open', '', ?)"
+            values = (self.number, self.job, format_now())
             return connection.execute(query, values).lastrowid or 0
 
     def keep_ticket(self, ticket: int, batch: str) -> None:
@@ -402,23 +341,27 @@ class Ledger:
         with self.store.transaction() as connection:
             connection.execute("UPDATE tickets SET state = 'done' WHERE id = ?", (ticket,))
 
-    def take_tickets(self) -> list[tuple[int, str]]:
-        """Take the open tickets that no living process looks after: numbers, and their batches."""
+    def list_tickets(self) -> list[tuple[int, str]]:
+        """The open tickets: numbers, and their batches."""
         query = "SELECT * FROM tickets WHERE scope = ? AND state = 'open' ORDER BY id"
-        me, owners = self.store.owners.me, self.store.owners
-        with self.store.transaction() as connection:
-            rows = self.store.select(query, self.number)
-            mine = [row for row in rows if row["owner"] == me or not owners.is_alive(row["owner"])]
-            for row in mine:
-                values = (me, row["id"])
-                connection.execute("UPDATE tickets SET owner = ? WHERE id = ?", values)
-        return [(row["id"], row["ticket"]) for row in mine]
+        return [(row["id"], row["ticket"]) for row in self.store.select(query, self.number)]
 
     def list_sent(self, ticket: int) -> list[Purchase]:
         """The requests of a ticket that are not paid yet."""
         query = "SELECT * FROM purchases WHERE owner = ? AND state = 'sent' ORDER BY id"
-        rows = self.store.select(query, self._name_owner(ticket))
+        rows = self.store.select(query, _name_owner(ticket))
         return [self._make_purchase(row, ticket) for row in rows]
+
+    def find_travelling(self) -> set[str]:
+        """The items that are in batches which are not collected, by digest."""
+        tickets = self.list_tickets()
+        sent = (purchase for ticket, _ in tickets for purchase in self.list_sent(ticket))
+        return {item.digest for purchase in sent for item in purchase.items}
+
+
+def _name_owner(ticket: int) -> str:
+    """What a purchase notes of how it is sent."""
+    return f"ticket:{ticket}" if ticket else ""
 
 
 def _make_item_state(row: sqlite3.Row) -> ItemState:
@@ -453,37 +396,13 @@ WHERE i.scope IS NOT NULL OR p.scope IS NOT NULL
 ORDER BY prompt, version, model, id"""
 
 
-@dataclass(frozen=True, slots=True)
-class Stat:
-    """What was bought of one prompt from one model.
+def read_stats(path: Path) -> list[dict[str, Any]]:
+    """What a store holds, by prompt and model, as JSON values.
 
-    Args:
-        open: Items; `answered` and `failed` are the others.
-        uncertain_cost: The part of the cost for what is under way or was lost, at its worst.
+    `uncertain_cost` is the part of the cost for what is under way or was lost, at its worst.
     """
-
-    generator: str
-    parameters: str
-    open: int
-    answered: int
-    failed: int
-    requests: int
-    faults: int
-    input_tokens: int
-    output_tokens: int
-    cost: Nano
-    uncertain_cost: Nano
-    last: str
-
-    def to_json(self) -> dict[str, Any]:
-        """As JSON values."""
-        sums = {"cost": self.cost / NANOS, "uncertain_cost": self.uncertain_cost / NANOS}
-        return asdict(self) | sums
-
-
-def read_stats(path: Path) -> list[Stat]:
-    """What a store holds, by prompt and model."""
     if not path.is_file():
         raise SpecError(f"--store {path}: no such file", fix="give the file of a store")
     with AnswerStore.open(path) as store:
-        return [Stat(**row) for row in store.select(_STATS)]
+        rows = [dict(row) for row in store.select(_STATS)]
+    return [row | {name: row[name] / NANOS for name in ("cost", "uncertain_cost")} for row in rows]

@@ -49,7 +49,6 @@ class Price(BaseModel):
 
         Args:
             sent: Input tokens, those in the cache included.
-            cached: Input tokens that were in the cache.
         """
         cache_price = self.input if self.cached is None else self.cached
         hits = min(max(cached, 0), sent)
@@ -93,11 +92,7 @@ def _parse_prices(text: str, name: str) -> dict[str, Price]:
 
 
 def find_price(model: str, path: Path | None = None, local: bool = False) -> Price:
-    """The price of a model; a name that ends in a date has the price of the name without it.
-
-    Args:
-        model: Its name, as sent to the endpoint.
-    """
+    """The price of a model; a name that ends in a date has the price of the name without it."""
     if local:
         return FREE
     prices = read_prices(path)

@@ -2,25 +2,23 @@
 
 A request is written down before it is sent, with the most that it can cost, and its reply before
 it is read, each in a transaction of its own. So a process may die at any moment: what was paid for
-is read by the next one, and what was on its way counts as spent. Items are claimed before they
-are sent, so that of several processes only one buys each.
+is read by the next one, and what was on its way counts as spent. Of several processes only one
+buys in a scope: it holds the scope's lock, which the system takes back from the dead.
 """
 
 from __future__ import annotations
 
 import sqlite3
 import time
-import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
-from filelock import FileLock, Timeout
-
+from pipelines.store.lease import hold_lock
 from synth.base.doors import require_regular
 from synth.base.errors import SpecError
 from synth.corpus.schema import canonical_json
@@ -38,9 +36,7 @@ CREATE TABLE scopes (
 CREATE TABLE items (
     scope INTEGER NOT NULL, item TEXT NOT NULL, status TEXT NOT NULL, answer TEXT NOT NULL,
     reason TEXT NOT NULL, attempts INTEGER NOT NULL, complaints TEXT NOT NULL,
-    together INTEGER NOT NULL, owner TEXT, time TEXT NOT NULL,
-    PRIMARY KEY (scope, item)) WITHOUT ROWID;
-CREATE INDEX items_owner ON items (owner) WHERE owner IS NOT NULL;
+    together INTEGER NOT NULL, time TEXT NOT NULL, PRIMARY KEY (scope, item)) WITHOUT ROWID;
 CREATE TABLE purchases (
     id INTEGER PRIMARY KEY, key TEXT NOT NULL, scope INTEGER NOT NULL, job TEXT NOT NULL,
     owner TEXT NOT NULL, sent TEXT NOT NULL, time TEXT NOT NULL,
@@ -71,7 +67,6 @@ class AnswerStore:
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path = path
         self._connection = connection
-        self.owners = Owners(path.with_name(f"{path.name}.owners"))
 
     @classmethod
     def open(cls, path: Path) -> AnswerStore:
@@ -100,9 +95,16 @@ class AnswerStore:
         self.close()
 
     def close(self) -> None:
-        """Free what this process had claimed, and close the file."""
-        self.owners.close()
+        """Close the file."""
         self._connection.close()
+
+    def hold(self, scope: int) -> AbstractContextManager[None]:
+        """Be the only process that buys in a scope."""
+        refusal = SpecError(
+            f"--store {self.path}: another run asks this model for the same task",
+            fix="wait for it, or give another --store",
+        )
+        return hold_lock(self.path.with_name(f"{self.path.name}.{scope}.lock"), refusal)
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -133,21 +135,15 @@ class AnswerStore:
         """What an endpoint was found to be capable of, as JSON."""
         query = "SELECT found FROM capabilities WHERE endpoint = ? AND model = ?"
         rows = self.select(query, endpoint, model)
-        return str(rows[0]["found"]) if rows else None
+        return rows[0]["found"] or None if rows else None
 
     def keep_capabilities(self, endpoint: str, model: str, found: str) -> None:
-        """Remember what an endpoint is capable of."""
+        """Remember what an endpoint is capable of; with "" find out anew, next time."""
         with self.transaction() as connection:
             connection.execute(
                 "INSERT OR REPLACE INTO capabilities VALUES (?, ?, ?, ?)",
                 (endpoint, model, found, format_now()),
             )
-
-    def forget_capabilities(self, endpoint: str, model: str) -> None:
-        """Find out anew, next time."""
-        with self.transaction() as connection:
-            query = "DELETE FROM capabilities WHERE endpoint = ? AND model = ?"
-            connection.execute(query, (endpoint, model))
 
 
 def format_now() -> str:
@@ -173,8 +169,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
         connection.execute(f"PRAGMA user_version = {STORE_VERSION}")
     elif application != _APPLICATION:
         raise SpecError(
-            f"--store {path}: the database of another program",
-            fix="name a store, or a new file",
+            f"--store {path}: the database of another program", fix="name a store, or a new file"
         )
     elif version != STORE_VERSION:
         raise SpecError(
@@ -248,7 +243,6 @@ class ItemState:
     Args:
         reason: Why it failed; of an open item, what went wrong last.
         attempts: How often its answer was judged.
-        complaints: What was wrong with its last answer.
         together: At most so many items in its next request; 0: as many as the prompt takes.
     """
 
@@ -268,55 +262,3 @@ class TaskItem(PromptItem):
     """
 
     digest: str
-
-
-# Who works on a store: processes known by a lock that the system takes back from the dead.
-
-
-_SUFFIX: Final = ".lock"
-
-
-class Owners:
-    """The processes that work on one store, each with a locked file in a folder beside it."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._lock: FileLock | None = None
-        self._me = ""
-
-    @property
-    def me(self) -> str:
-        """This owner's name; its lock is taken at first use."""
-        if self._lock is None:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            self._me = uuid.uuid4().hex
-            self._lock = FileLock(self._lock_path(self._me), thread_local=False)
-            self._lock.acquire(blocking=False)
-        return self._me
-
-    def is_alive(self, name: str) -> bool:
-        """Whether the owner of that name still runs; what the dead left is removed."""
-        if name == self._me:
-            return True
-        path = self._lock_path(name)
-        if not path.is_file():
-            return False
-        lock = FileLock(path, thread_local=False)
-        try:
-            lock.acquire(blocking=False)
-        except Timeout:
-            return True
-        lock.release()
-        path.unlink(missing_ok=True)
-        return False
-
-    def close(self) -> None:
-        """Let go of this owner's lock."""
-        if self._lock is not None:
-            self._lock.release()
-            self._lock_path(self._me).unlink(missing_ok=True)
-            self._lock = None
-            self._me = ""
-
-    def _lock_path(self, name: str) -> Path:
-        return self._folder / f"{name}{_SUFFIX}"

@@ -88,7 +88,11 @@ async def collect(
     replies, faults = dict[str, Reply](), dict[str, AttemptError]()
     most = 2**20 + sum(2**14 + 64 * request.max_output_tokens for request in requests.values())
     for name in ("output_file_id", "error_file_id"):
-        data = await _download(endpoint, batch.get(name), most)
+        file = batch.get(name)
+        data = b""
+        if isinstance(file, str) and file:
+            files = endpoint.client.files.with_streaming_response
+            data = await endpoint.download(files.content(file), most)
         for key, line in _select_lines(data, requests):
             try:
                 replies.setdefault(key, _parse_reply(endpoint, line, requests[key]))
@@ -163,13 +167,6 @@ async def _list_batches(endpoint: Endpoint, after: str) -> tuple[list[Mapping[st
     batches = [_as_mapping(batch) for batch in data] if isinstance(data, list) else []
     more = page.get("has_more")
     return batches, len(batches) >= _PAGE if more is None else bool(more)
-
-
-async def _download(endpoint: Endpoint, file: object, most: int) -> bytes:
-    if not isinstance(file, str) or not file:
-        return b""
-    files = endpoint.client.files.with_streaming_response
-    return await endpoint.download(files.content(file), most)
 
 
 def _select_lines(

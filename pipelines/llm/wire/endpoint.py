@@ -319,8 +319,7 @@ def check_address(url: str) -> None:
     parts = _split(url)
     if parts is None:
         raise SpecError(
-            "the endpoint's base_url is not an address (not shown: it may hold a key)",
-            fix=_FIX,
+            "the endpoint's base_url is not an address (not shown: it may hold a key)", fix=_FIX
         )
     if "@" in parts.netloc:
         raise SpecError(

@@ -178,7 +178,6 @@ def read_error(error: object, status: int | None = None) -> tuple[FaultKind, str
 
     Args:
         error: An object with a message and codes, or only words.
-        status: HTTP status, if it came as one.
     """
     if not isinstance(error, Mapping):
         return classify_status(status, error), str(error or f"status {status}")
@@ -215,9 +214,6 @@ def read_retry_after(headers: Mapping[str, str]) -> float | None:
     """Seconds to wait, from `retry-after-ms` or `Retry-After` (seconds, or an HTTP date).
 
     A date is counted from the answer's own `Date`, so that a wrong clock here does no harm.
-
-    Args:
-        headers: Headers of the answer, their names in lower case or case-insensitive.
     """
     milliseconds = _parse_number(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
@@ -261,7 +257,6 @@ class Policy:
     """How often, and for how long, one request is asked.
 
     Args:
-        attempts: The most attempts, the first one included.
         base_s: Ceiling of the first wait; each further wait may be twice as long.
         cap_s: Ceiling of any wait that the endpoint did not ask for.
         deadline_s: No wait begins that would end later than this after the first attempt.
@@ -330,7 +325,6 @@ async def ask_with_retries(
     Args:
         request: What to ask. The answer belongs to this request's key, whatever room it was given.
         gate: Shared by all requests to one endpoint; held during an attempt, not between attempts.
-        clock: Seconds on a clock that never goes back.
     """
     asked = request
     end = clock() + policy.deadline_s

@@ -9,12 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pipelines.llm.wire.errors import AttemptError, FaultKind, Policy, Sleep, ask_with_retries
-from pipelines.llm.wire.request import (
-    NOTHING,
-    Capabilities,
-    Reply,
-    Request,
-)
+from pipelines.llm.wire.request import NOTHING, Capabilities, Reply, Request
 from synth.base.doors import parse_json
 from synth.llm.reply import AnswerError
 
@@ -22,6 +17,7 @@ if TYPE_CHECKING:
     from pipelines.llm.wire.endpoint import Endpoint
 
 _MOST_TOKENS: Final = 1024
+_POLICY: Final = Policy(attempts=4)
 _ANSWER: Final = {"probe": "segue"}
 _REJECTIONS: Final = (FaultKind.BAD_REQUEST, FaultKind.SERVER)  # Some answer 500 to a new word.
 _TAKEN: Final = {
@@ -52,24 +48,16 @@ AskAs: TypeAlias = Callable[[Request, Capabilities], Awaitable[Reply]]
 """One attempt, worded for an endpoint that can do what is told."""
 
 
-async def probe(
-    endpoint: Endpoint,
-    ask: AskAs | None = None,
-    policy: Policy | None = None,
-    sleep: Sleep = asyncio.sleep,
-) -> Capabilities:
+async def probe(endpoint: Endpoint, ask: AskAs, sleep: Sleep = asyncio.sleep) -> Capabilities:
     """What the endpoint can do; the endpoint words its requests accordingly from now on.
 
     One tiny request where the endpoint takes everything; up to ten where it does not. Endpoints do
     not agree on how to name what they reject, and some do not name it, so what they take is tried.
 
     Args:
-        ask: Every call may cost money; by default the endpoint is asked.
-        policy: How passing faults of the probe itself are retried.
+        ask: Every call may cost money.
     """
-    model = endpoint.settings.model
-    probing = _Probe(ask or endpoint.ask_as, model, policy or Policy(attempts=4), sleep)
-    endpoint.capabilities = await probing.run()
+    endpoint.capabilities = await _Probe(ask, endpoint.settings.model, sleep).run()
     return endpoint.capabilities
 
 
@@ -77,7 +65,6 @@ async def probe(
 class _Probe:
     ask_as: AskAs
     model: str
-    policy: Policy
     sleep: Sleep
 
     async def run(self) -> Capabilities:
@@ -140,7 +127,7 @@ class _Probe:
             ("user", "Write one short greeting. If you are asked for JSON, answer in JSON."),
         )
         question = Request("probe", 1, self.model, messages, schema, _MOST_TOKENS, 0.7, 7)
-        return (await ask_with_retries(ask_once, question, self.policy, self.sleep)).text
+        return (await ask_with_retries(ask_once, question, _POLICY, self.sleep)).text
 
 
 def _holds(text: str) -> bool:

@@ -151,10 +151,6 @@ class Capabilities:
     Args:
         limit: Its name for the most tokens of an answer.
         schema: Answers fit a JSON schema without being told so in words.
-        json_object: It takes the format "json_object".
-        temperature: It takes a temperature.
-        seed: It takes a seed.
-        streaming: It sends answers piece by piece.
         stream_usage: It takes the wish to be told the cost of a streamed answer.
     """
 

@@ -13,8 +13,9 @@ import soundfile
 import typer
 
 from pipelines.cli.app import mount
-from pipelines.cli.commands import MOVED
+from pipelines.cli.commands import GUESSED
 from tests.kit.builds import flip, segue, segue_here
+from tests.kit.cases import cases
 
 
 @pytest.mark.slow
@@ -74,9 +75,9 @@ USAGE = [
     ("train x --head lstm", "'--head': 'lstm' is not one of"),
     ("night run x.yaml --bogus", "No such option: --bogus"),
     ("--bogus", "No such option: --bogus"),
-    *((f"{old} a b", f"Instead of `segue {old}` use {new}.") for old, new in MOVED.items()),
+    *((f"{old} a b", f"Instead of `segue {old}` use {new}.") for old, new in GUESSED.items()),
 ]
-"""What is typed, and what is told; moved commands with their new names."""
+"""What is typed, and what is told."""
 
 
 def plain(text: str) -> str:
@@ -95,17 +96,6 @@ def test_wrong_usage_is_told_to_people_and_as_one_json_object_to_programs() -> N
             faults.append((typed, shown.stderr, line))
         assert (shown.returncode, asked.returncode) == (2, 2)
     assert faults == []
-
-
-def test_the_two_that_check_say_what_each_of_them_checks() -> None:
-    checks = {"check": "the files of a library, a corpus or an export"}
-    checks |= {"audit": "a corpus's captions"}
-    listed = plain(segue_here("--help").stdout)
-    for name, checked in checks.items():
-        page = plain(segue_here(name, "--help").stdout)
-        assert checked in page.casefold()
-        assert checked in listed.casefold()
-        assert all(other in page for other in checks)
 
 
 def test_inspect_shows_and_saves_audio_and_check_checks(tiny_corpus: Path, tmp_path: Path) -> None:
@@ -208,3 +198,29 @@ def test_a_place_that_cannot_be_written_is_told_with_a_fix() -> None:
         "error: /sys/triplets.yaml: Permission denied",
         "fix:   change the permissions there, or use another folder or file",
     ]
+
+
+@cases(
+    ("words", "told"),
+    [
+        ("plan none.yaml --no-keep-groups --epochs 1", "--epochs, --keep-groups: needs --gpus"),
+        ("inspect none --seed 0", "--seed: needs --captions"),
+        ("inspect none --captions 3 --samples 5", "--samples: only captions are printed"),
+        ("audit none --samples 8000", "--samples: needs --blind or --trivial"),
+        ("audit none --export x --samples 8000", "--samples: needs --blind"),
+        ("sql none select --out x.csv --rows 50", "--rows: the whole answer is written"),
+        ("new --out none.yaml", "--out: needs a recipe"),
+        ("sql none --rows 50", "--rows: needs a query"),
+        ("night schedule none.yaml --every 1h --timezone UTC", "--timezone: needs --cron"),
+        ("text probe pte none.csv --out x --seed 0", "--seed: pte takes every caption"),
+        ("llm run t none.csv --out x --model m --poll 30", "--poll: needs --batch"),
+        ("export none --to onnx --out x --absolute", "--absolute: --to onnx exports a model"),
+    ],
+)
+def test_options_that_count_for_nothing_are_refused_with_their_defaults_too(
+    words: str, told: str
+) -> None:
+    done = segue_here(*words.split())
+    assert done.returncode == 1
+    assert told in done.stderr
+    assert "leave" in done.stderr

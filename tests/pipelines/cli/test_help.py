@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import re
 import shlex
-from pathlib import Path
 
 import click
 import pytest
 
 from pipelines.cli.app import load_command
 from pipelines.cli.commands import COMMANDS
-from pipelines.cli.common.options import (
-    MARKS,
-    corpus_completions,
-    source_completions,
-    start_completions,
-)
-from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE
+from pipelines.cli.common.options import source_completions, start_completions
 from tests.kit.builds import segue_here
 
 _EXAMPLES = re.compile(r"\n\nExamples?: (?P<told>.*)\Z", re.S)
@@ -62,19 +55,6 @@ def test_commands_options_and_their_values_are_completed() -> None:
     assert {"--head", "--out", "--resume"} <= set(complete("train", "x", "--"))
     assert complete("train", "x", "--head", "tr") == ["transformer"]
     assert complete("text", "probe", "cl") == ["clause-swap"]
+    assert complete("browse", "") == []  # which has the shell complete paths
     assert start_completions("t") == ["tag_captions", "triplets"]
     assert source_completions("esc") == ["esc10", "esc50"]
-
-
-def test_manifest_folders_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "data_manifests" / "acba").mkdir(parents=True)
-    (tmp_path / "data_manifests" / "acba" / LATEST_FILE).touch()
-    (tmp_path / "other").mkdir()
-    found = complete("browse", "")
-    assert found == complete("train", "")
-    assert found == ["data_manifests/acba", "data_manifests/", "other/"]
-    assert corpus_completions(f"{tmp_path}/data_manifests/a") == [f"{tmp_path}/data_manifests/acba"]
-    assert corpus_completions(f"{tmp_path}/da") == [f"{tmp_path}/data_manifests/"]
-    assert corpus_completions(f"{tmp_path}/nowhere/a") == []
-    assert set(MARKS) == {LATEST_FILE, CORPUS_FILE}

@@ -33,16 +33,15 @@ for name in ("", *GROUPS, *COMMANDS):
     found = sorted(slow & sys.modules.keys())
     assert not found, f"{name} --help imports {found}"
 """
-BUILD = """
-import sys
+RUN = """
+import contextlib, shlex, sys
 from pipelines.cli.app import main
-spec, out, *slow = sys.argv[1:]
-sys.argv = ["segue", "build", spec, "--out", out, "--workers", "2", "--no-prefect"]
-try:
+words, *slow = sys.argv[1:]
+sys.argv = ["segue", *shlex.split(words)]
+with contextlib.suppress(SystemExit):
     main()
-finally:
-    found = sorted(set(slow) & sys.modules.keys())
-    assert not found, f"it imports {found}"
+found = sorted(set(slow) & sys.modules.keys())
+assert not found, f"it imports {found}"
 """
 
 
@@ -70,19 +69,8 @@ def test_a_build_with_nothing_to_do_loads_nothing_slow(
     out = shutil.copytree(tiny_corpus, tmp_path / "out")
     # pyarrow imports pandas as soon as an array is made, as the rows of a library are.
     slow = {*SLOW, "jinja2", "snowballstemmer", "synth.llm", "synth.recipes.negation"} - {"pandas"}
-    assert "0 shards rendered" in run(BUILD, tiny_file(), out, *sorted(slow))
-
-
-RUN = """
-import contextlib, sys
-from pipelines.cli.app import main
-words, *slow = sys.argv[1:]
-sys.argv = ["segue", *words.split()]
-with contextlib.suppress(SystemExit):
-    main()
-found = sorted(set(slow) & sys.modules.keys())
-assert not found, f"it imports {found}"
-"""
+    words = f"build {tiny_file()} --out {out} --workers 2 --no-prefect"
+    assert "0 shards rendered" in run(RUN, words, *sorted(slow))
 
 
 @cases(

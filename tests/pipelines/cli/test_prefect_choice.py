@@ -14,6 +14,7 @@ from synth.base.errors import SegueError
 from synth.base.progress import Silent
 from tests.kit.cases import cases
 
+NIGHT = "http://127.0.0.1:4200/api"
 PROFILES = """\
 active = "night"
 
@@ -49,23 +50,31 @@ def test_a_server_is_configured_by_the_environment_or_the_active_profile(
 
 
 @cases(
-    "files",
+    ("files", "address"),
     [
-        {},
-        {".env": "PREFECT_API_URL=http://a/api\n", "prefect.toml": '[api]\nurl = "http://b/api"'},
-        {"prefect.toml": '[api]\nurl = "http://b/api"'},
-        {"prefect.toml": "[api]", "pyproject.toml": '[tool.prefect.api]\nurl = "http://c/api"'},
-        {"pyproject.toml": "[project]"},
+        ({}, ""),
+        (
+            {".env": "PREFECT_API_URL=http://a/api", "prefect.toml": '[api]\nurl = "http://b/api"'},
+            "http://a/api",
+        ),
+        ({"prefect.toml": '[api]\nurl = "http://b/api"'}, "http://b/api"),
+        (
+            {"prefect.toml": "[api]", "pyproject.toml": '[tool.prefect.api]\nurl = "http://c/api"'},
+            "http://c/api",
+        ),
+        ({"pyproject.toml": "[project]"}, ""),
+        ({".env": "PREFECT_PROFILES_PATH=mine.toml", "mine.toml": PROFILES}, NIGHT),
+        ({"prefect.toml": 'profiles_path = "mine.toml"', "mine.toml": PROFILES}, NIGHT),
+        ({"pyproject.toml": '[tool.prefect]\nprofiles_path = "m.toml"', "m.toml": PROFILES}, NIGHT),
     ],
 )
 def test_files_are_read_as_prefect_does(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, files: dict[str, str]
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, files: dict[str, str], address: str
 ) -> None:
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     monkeypatch.chdir(tmp_path)
-    assert find_server() == (Settings().api.url or "")
-    assert bool(find_server()) == (len("".join(files.values())) > len("[project]"))
+    assert find_server() == (Settings().api.url or "") == address
 
 
 def test_profiles_that_name_no_server_configure_none(home: Path) -> None:

@@ -5,9 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import subprocess
-import sys
-from collections import Counter
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
@@ -143,10 +140,7 @@ CHAIN = re.compile(r"\n## From tags to a corpus\n.*?((?:\n    segue [^\n]*)+)", 
 
 @cases("real", [False, True])
 def test_tags_become_a_corpus_as_the_docs_say(
-    real: bool,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    shared_data: Callable[[str], Path],
+    real: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared_data: Callable[[str], Path]
 ) -> None:
     lines = TRACKS
     if real:
@@ -174,33 +168,3 @@ def test_tags_become_a_corpus_as_the_docs_say(
         for row in samples
     }
     assert captions == texts
-
-
-def counted(*arguments: str | Path) -> dict[str, Any]:
-    """What a command of the group tells in its last line, run in a process that checks no types."""
-    command = [sys.executable, "-m", "pipelines.cli", "text", *map(str, arguments), "--json"]
-    told = subprocess.run(command, check=True, capture_output=True)
-    found: dict[str, Any] = json.loads(told.stdout.splitlines()[-1])
-    return found
-
-
-@pytest.mark.slow
-def test_all_real_captions_and_tags(shared_data: Callable[[str], Path], tmp_path: Path) -> None:
-    music, out = shared_data("LP-MusicCaps"), tmp_path / "x.parquet"
-    captions, tags = music / "caption_writing.json", music / "msd_tags.json"
-    half = ("--mode", "half", "--seed", "7")
-    written = json.loads(captions.read_text())
-    some = tmp_path / "some.json"
-    some.write_text(json.dumps(written[::4]))
-    done = counted("negate", some, "--vocabulary", tags, *half, "--out", out)
-    assert done["rows"] == len(written[::4]) > 700
-    assert Counter(row["outcome"] for row in rows(out))["negated"] > 150
-    counts = counted("textswap", tags, "--out", out)["counts"]
-    assert counts["tags"] == counts["tags listed"] >= 1_050
-    lines = shared_data("MTG-Jamendo/autotagging-validation.tsv").read_text().splitlines(True)
-    jamendo = tmp_path / "third.tsv"
-    jamendo.write_text("".join([lines[0], *lines[1::3]]))
-    captioned = ["tag-captions", jamendo, "--style", "paper", "--views", "2", "--seed", "7"]
-    counts = counted(*captioned, "--out", out)["counts"]
-    assert counts["items"] == len(lines[1::3]) > 3_000
-    assert counts["items left out"] == 0

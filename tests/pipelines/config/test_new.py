@@ -17,13 +17,7 @@ from pipelines.builder.build import plan_library
 from pipelines.cli.make.new import new_command
 from pipelines.config.file import parse_spec, read_spec
 from pipelines.config.meanings import read_meanings
-from pipelines.config.new import (
-    LibraryFacts,
-    choose_splits,
-    find_start,
-    list_starts,
-    render_spec,
-)
+from pipelines.config.new import LibraryFacts, choose_splits, find_start, list_starts, render_spec
 from pipelines.config.spec import Spec
 from synth.base.errors import SourceError, SpecError
 from synth.base.progress import Silent

@@ -35,11 +35,7 @@ from prefect.client.schemas.filters import (
 from prefect.client.schemas.objects import State
 from prefect.client.schemas.sorting import FlowRunSort
 from prefect.events.schemas.automations import AutomationCore
-from prefect.settings import (
-    PREFECT_API_URL,
-    PREFECT_LOGGING_TO_API_ENABLED,
-    temporary_settings,
-)
+from prefect.settings import PREFECT_API_URL, PREFECT_LOGGING_TO_API_ENABLED, temporary_settings
 
 from pipelines.builder.build import Summary, build
 from pipelines.builder.plan import ShardPlan
@@ -47,8 +43,7 @@ from pipelines.builder.render import RenderJob, render_missing
 from pipelines.builder.schedule import RenderSettings
 from pipelines.config.file import read_spec
 from pipelines.config.spec import Spec
-from pipelines.flows.artifacts import REFUSED
-from pipelines.flows.corpus import flow_of
+from pipelines.flows.corpus import REFUSED, flow_of
 from pipelines.flows.holder import bury_dead_run
 from pipelines.flows.local import build_with_prefect
 from pipelines.flows.servers import own_server

@@ -16,13 +16,9 @@ from pipelines.config.spec import Spec
 from pipelines.engines.engine import engine
 from pipelines.flows import night
 from pipelines.flows.night import Gate, compare_metrics, judge, refuse_failed, write_record
-from pipelines.flows.schedule import (
-    EnrichSettings,
-    GateSettings,
-    read_nightly,
-    settings_beside,
-)
+from pipelines.flows.schedule import GateSettings, read_nightly, settings_beside
 from pipelines.llm.runner import Stop
+from pipelines.llm.settings import AskSettings
 from pipelines.store.places import Places
 from pipelines.store.store import Store
 from synth.base.errors import CorpusError, SpecError
@@ -162,7 +158,7 @@ def test_interrupt_that_a_task_of_a_language_model_has_met_ends_the_night(
     tmp_path: Path, tiny: Callable[..., Spec], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said = tmp_path / "said.parquet"
-    task = EnrichSettings(task="paraphrase", out=said, model="m", local=True)
+    task = AskSettings(task="paraphrase", out=said, model="m", local=True)
     stopped = SimpleNamespace(stopped=Stop.for_interrupt())
     monkeypatch.setattr(night, "generate", lambda settings, observer: stopped)
     monkeypatch.setattr(

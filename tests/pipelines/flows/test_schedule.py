@@ -25,21 +25,9 @@ from prefect.workers.process import ProcessJobConfiguration
 
 from pipelines.cli.__main__ import AGAIN, STOPPED
 from pipelines.flows.holder import HOME, bury_all_runs
-from pipelines.flows.schedule import (
-    HEADER,
-    Night,
-    NightlySettings,
-    Times,
-    write_prefect_yaml,
-)
+from pipelines.flows.schedule import HEADER, Night, NightlySettings, Times, write_prefect_yaml
 from pipelines.flows.servers import running_server
-from pipelines.flows.serving import (
-    NightRun,
-    deployment_of,
-    known_server,
-    last_runs,
-    register,
-)
+from pipelines.flows.serving import NightRun, deployment_of, known_server, last_runs, register
 from synth.base.errors import SegueError, SpecError
 from tests.kit.builds import TINY, product, segue_here
 from tests.kit.prefect_database import lend_database

@@ -12,7 +12,7 @@ import pytest
 from click.testing import Result
 
 from pipelines.cli.texts import llm
-from pipelines.llm.files import ANSWERS, Input, read_rows
+from pipelines.llm.files import ANSWERS
 from pipelines.store.places import find_manifest
 from synth.base.errors import SegueError, SourceError, SpecError
 from synth.llm.prompt import load_prompt, shipped_files
@@ -23,6 +23,7 @@ from tests.kit.llm_tasks import (
     KEY_VARIABLE,
     PRICES,
     captions,
+    items_in,
     obliging,
     write_prompt,
     write_rows,
@@ -110,22 +111,23 @@ def test_files_and_their_columns(tmp_path: Path) -> None:
     csv.write_text("\ufeffkey,said\n7,A dog barks\n8,Rain\n")
     pq.write_table(pa.Table.from_pylist(rows), parquet)
     prompt = load_prompt(write_prompt(tmp_path))
+    renamed: dict[str, Any] = {"id_column": "key", "columns": {"caption": "said"}}
     for path in (csv, parquet, write_rows(tmp_path / "captions.jsonl", rows)):
-        found = read_rows(Input(path, "key", {"caption": "said"}, {"labels": "dog; rain"}), prompt)
+        found = items_in(path, prompt, **renamed, constants={"labels": "dog; rain"})
         assert [row.id for row in found] == ["7", "8"]
         assert found[0].fields == {"caption": "A dog barks", "labels": ["dog", "rain"]}
-        assert len(read_rows(Input(path, "key", {"caption": "said"}, limit=1), prompt)) == 1
+        assert len(items_in(path, prompt, **renamed, limit=1)) == 1
         assert found[0].digest != found[1].digest
 
 
 def test_a_corpus(tmp_path: Path, tiny_corpus: Path) -> None:
     prompt = load_prompt(write_prompt(tmp_path))
     (folder,) = (tiny_corpus / "data_manifests").iterdir()
-    every = read_rows(Input(folder), prompt)
-    some = read_rows(Input(folder, split="train"), prompt)
+    every = items_in(folder, prompt)
+    some = items_in(folder, prompt, split="train")
     assert 0 < len(some) < len(every)
     assert set(some[0].fields) == {"caption", "labels"}
-    told = read_rows(Input(folder), load_prompt("order-negatives"))[0].fields
+    told = items_in(folder, load_prompt("order-negatives"))[0].fields
     assert {"caption", "claim", "scene"} <= told.keys()
     assert not isinstance(told["claim"], str)
 
@@ -147,7 +149,6 @@ def test_rows_that_cannot_be_asked_about_and_wrong_options(tmp_path: Path) -> No
         (good, ("--prices", "none.yaml"), "no such file"),
         (good, ("--out", "out.csv"), "the result is a Parquet file"),
         (good, ("--out", str(source)), "the result is a Parquet file"),
-        (good, ("--budget", "inf"), "not an amount"),
     ]
     faults = []
     for text, more, said in cases:
@@ -168,16 +169,16 @@ def test_files_that_cannot_be_used_are_told(tmp_path: Path) -> None:
     rows = [{"id": "a", "events": [{"label": "Dog", "onset": 2.0, "offset": 1.0}]}]
     source = write_rows(tmp_path / "rows.jsonl", rows)
     with pytest.raises(SourceError, match=r"line 1: .*fix or remove the row"):
-        read_rows(Input(source), load_prompt("strong-caption"))
+        items_in(source, load_prompt("strong-caption"))
     prompt = load_prompt(write_prompt(tmp_path))
     bad = tmp_path / "bad.jsonl"
     bad.write_text('{"id": "a", "caption": "x"}\n{"id": \n')
     with pytest.raises(SourceError, match="line 2"):
-        read_rows(Input(bad), prompt)
+        items_in(bad, prompt)
     with pytest.raises(SourceError, match="no such file"):
-        read_rows(Input(tmp_path / "none.csv"), prompt)
+        items_in(tmp_path / "none.csv", prompt)
     with pytest.raises(SourceError, match="unknown kind of file"):
-        read_rows(Input(write_prompt(tmp_path)), prompt)
+        items_in(write_prompt(tmp_path), prompt)
     told = invoke(llm.llm_stats_command, "--store", tmp_path / "none")
     assert "no such file" in _error(told).message
 
@@ -192,7 +193,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def _deal(path: Path, **changes: Any) -> list[tuple[str, ...]]:
-    found = read_rows(Input(path, **changes), REWRITE)
+    found = items_in(path, REWRITE, **changes)
     return [(row.id, row.fields["style"], row.fields["language"]) for row in found]
 
 
@@ -216,18 +217,18 @@ def test_values_are_dealt_by_row_where_none_is_given(path: Path, tmp_path: Path)
     with pytest.raises(SpecError, match="a row has only 7 variants, by style"):
         _deal(path, variants=8, constants={"language": "it"})
     with pytest.raises(SpecError, match="nothing is dealt"):
-        read_rows(Input(path, variants=2), load_prompt("paraphrase"))
+        items_in(path, load_prompt("paraphrase"), variants=2)
 
 
 def test_all_true_captions_of_a_corpus(path: Path, tiny_corpus: Path) -> None:
     (folder,) = (tiny_corpus / "data_manifests").iterdir()
     rows = pq.read_table(find_manifest(folder)).to_pylist()
     texts = [t for row in rows for t in (row["caption"], *(p["text"] for p in row["positives"]))]
-    found = read_rows(Input(folder, positives=True), REWRITE)
+    found = items_in(folder, REWRITE, positives=True)
     assert [row.fields["caption"] for row in found] == texts
     assert len(texts) > len(rows)
     assert all(row.fields["sample_rate"] == 16_000 for row in found)
     with pytest.raises(SpecError, match=r"has no split 'dev' \(its splits are train"):
-        read_rows(Input(folder, split="dev"), REWRITE)
+        items_in(folder, REWRITE, split="dev")
     with pytest.raises(SpecError, match="--positives goes only with a corpus"):
-        read_rows(Input(path, positives=True), REWRITE)
+        items_in(path, REWRITE, positives=True)

@@ -12,8 +12,8 @@ import pytest
 
 from pipelines.checks.doctor.packages import check_endpoint, check_prefect
 from pipelines.cli.texts import llm
-from pipelines.flows.schedule import EnrichSettings
 from pipelines.llm.run import estimate
+from pipelines.llm.settings import AskSettings
 from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings, identify_endpoint
 from pipelines.llm.wire.errors import redact
 from pipelines.llm.wire.request import Request
@@ -196,7 +196,7 @@ def test_the_command_keeps_quiet(variable: str, tmp_path: Path) -> None:
 def test_settings_do_not_show_what_may_hold_a_key(tmp_path: Path) -> None:
     endpoint = EndpointSettings(f"{URL}?key={SECRET}", "tiny", SECRET)
     assert SECRET not in repr(endpoint)
-    night = EnrichSettings(
+    night = AskSettings(
         task="t", out=tmp_path, model="tiny", base_url=f"{URL}?key={SECRET}", key_variable=SECRET
     )
     assert SECRET not in repr(night) + str(night)

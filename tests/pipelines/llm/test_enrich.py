@@ -12,7 +12,6 @@ import pytest
 from pipelines.builder.build import build, plan_library
 from pipelines.checks.audit import audit
 from pipelines.config.spec import Spec
-from pipelines.llm.files import Input
 from pipelines.llm.run import generate
 from synth.base.errors import PlanError, SpecError
 from synth.base.progress import Silent
@@ -35,7 +34,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("answers")
     _, places, _ = plan_library(spec(), folder / "plan", 0, Silent())
     out = folder / "orders.parquet"
-    given = {"task": "order-negatives", "source": Input(places.manifests), "out": out}
+    given = {"task": "order-negatives", "source": places.manifests, "out": out}
     with LlmServer(turn_round, key=KEY) as server, pytest.MonkeyPatch.context() as patch:
         patch.setenv(KEY_VARIABLE, KEY)
         summary = generate(settings(folder, server.base_url, [], **given), Silent())

@@ -34,7 +34,7 @@ def probed(server: LlmServer, key: str = "none") -> Capabilities:
 
     async def work() -> Capabilities:
         async with Endpoint(EndpointSettings(server.base_url, "tiny", key)) as endpoint:
-            found = await probe(endpoint, sleep=no_sleep)
+            found = await probe(endpoint, endpoint.ask_as, no_sleep)
             assert endpoint.capabilities is found
             await endpoint.ask(ASKED)
             return found
@@ -65,10 +65,7 @@ FLAVOURS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"rejects": ["stream", "stream_options"]},
         {"streaming": False, "stream_usage": False},
     ),
-    "does not say what a stream costs": (
-        {"rejects": ["stream_options"]},
-        {"stream_usage": False},
-    ),
+    "does not say what a stream costs": ({"rejects": ["stream_options"]}, {"stream_usage": False}),
     "an old local server": (
         {"rejects": ["max_completion_tokens", "json_schema", "seed", "stream_options"]},
         {"limit": "max_tokens", "schema": False, "seed": False, "stream_usage": False},
@@ -129,11 +126,6 @@ def test_a_cut_off_answer_ignores_no_schema_and_who_breaks_on_a_format_is_asked_
     with LlmServer(script=break_off) as server:
         found = probed(server)
     assert (found.schema, found.json_object) == (False, False)
-
-
-def test_capabilities_survive_storage() -> None:
-    found = Capabilities(limit="max_tokens", schema=False, seed=False)
-    assert Capabilities.from_json(found.to_json()) == found
 
 
 # What the first small requests cost is booked, however they end.

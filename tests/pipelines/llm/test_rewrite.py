@@ -6,7 +6,6 @@ import json
 import re
 import signal
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +16,10 @@ from pipelines.builder.build import build, plan_library
 from pipelines.checks.audit import audit
 from pipelines.cli.texts import llm
 from pipelines.config.spec import Spec
-from pipelines.llm.files import Input, read_rows
 from pipelines.llm.money.prices import NANOS
 from pipelines.llm.run import estimate, generate
 from pipelines.llm.runner import StopKind
-from pipelines.llm.stage import GenerateSettings
+from pipelines.llm.settings import GenerateSettings
 from synth.base.errors import PlanError, SpecError
 from synth.base.progress import Silent
 from synth.corpus.corpus import Corpus
@@ -31,7 +29,7 @@ from synth.scene.claim import Statement, claim_from_json, complete, state
 from tests.kit.builds import TINY, invoke, merged
 from tests.kit.llm_commands import start
 from tests.kit.llm_server import LlmServer
-from tests.kit.llm_tasks import KEY, KEY_VARIABLE, PRICES, items_of, write_rows
+from tests.kit.llm_tasks import KEY, KEY_VARIABLE, PRICES, items_in, items_of, write_rows
 from tests.kit.llm_tasks import settings as task_settings
 from tests.kit.rewriter import Rates, Rewriter, frame
 
@@ -74,7 +72,7 @@ def captions(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{"id": f"c{at}", **each} for at, each in enumerate(found.values())]
 
 
-def settings(folder: Path, server: LlmServer, source: Input, **changes: Any) -> GenerateSettings:
+def settings(folder: Path, server: LlmServer, source: Path, **changes: Any) -> GenerateSettings:
     given = {"task": "rewrite", "source": source} | changes
     return task_settings(folder, server.base_url, [], **given)
 
@@ -113,7 +111,7 @@ def test_200_rewrites_have_the_verdicts_that_the_draws_give(
     model = Rewriter(rows, RATES)
     source = write_rows(tmp_path / "captions.jsonl", captions(rows))
     with LlmServer(model, key=KEY) as server:
-        run = settings(tmp_path, server, Input(source, variants=2, limit=100), batch=batch)
+        run = settings(tmp_path, server, source, variants=2, limit=100, batch=batch)
         guess = estimate(run)
         done = generate(run, Silent())
         counts = asked(server)
@@ -149,11 +147,12 @@ def test_200_rewrites_have_the_verdicts_that_the_draws_give(
 @pytest.mark.slow
 def test_the_budget_pays_for_both_requests(tmp_path: Path, rows: list[dict[str, Any]]) -> None:
     model = Rewriter(rows, Rates({}, 0.0))
-    source = Input(write_rows(tmp_path / "captions.jsonl", captions(rows)), limit=100)
+    source = write_rows(tmp_path / "captions.jsonl", captions(rows))
     for batch in (False, True):
         (folder := tmp_path / str(batch)).mkdir()
         with LlmServer(model, key=KEY) as server:
-            run = settings(folder, server, source, batch=batch, budget=0.2, concurrency=2)
+            limits = {"limit": 100, "budget": 0.2, "concurrency": 2}
+            run = settings(folder, server, source, batch=batch, **limits)
             done = generate(run, Silent())
             assert done.stopped is not None
             assert done.stopped.kind is StopKind.BUDGET
@@ -161,7 +160,7 @@ def test_the_budget_pays_for_both_requests(tmp_path: Path, rows: list[dict[str, 
             assert done.spent <= 0.2 * NANOS
             texts = [row["text"] for row in pq.read_table(run.out).to_pylist()]
             assert sum(map(bool, texts)) == done.answered  # Whatever was written was verified.
-            rest = generate(replace(run, budget=20.0), Silent())
+            rest = generate(run.model_copy(update={"budget": 20.0}), Silent())
         assert (rest.answered, rest.left, rest.from_store) == (100, 0, done.answered)
         assert set(asked(server).values()) == {1}
 
@@ -185,7 +184,7 @@ def test_a_death_while_texts_are_verified_costs_nothing(
 
 
 def test_another_model_may_verify(tmp_path: Path, rows: list[dict[str, Any]]) -> None:
-    source = Input(write_rows(tmp_path / "captions.jsonl", captions(rows)[:10]))
+    source = write_rows(tmp_path / "captions.jsonl", captions(rows)[:10])
     with LlmServer(Rewriter(rows, Rates({}, 0.0)), key=KEY) as server:
         run = settings(tmp_path, server, source, verify_model="reader")
         with pytest.raises(SpecError, match="the price of model 'reader' is unknown"):
@@ -193,11 +192,11 @@ def test_another_model_may_verify(tmp_path: Path, rows: list[dict[str, Any]]) ->
         run.prices.write_text(PRICES + PRICES.replace("tiny", "reader"))  # type: ignore[union-attr]
         assert generate(run, Silent()).answered == 10
         models = {(b["model"], "sounds" in i) for b in server.bodies for i in items_of(b)}
-        plain, positives = replace(run, task="paraphrase"), replace(source, positives=True)
+        plain = run.model_copy(update={"task": "paraphrase"})
         with pytest.raises(SpecError, match="has no `verify`"):
             generate(plain, Silent())
         with pytest.raises(SpecError, match="do not say which caption"):
-            generate(replace(plain, verify_model="", source=positives), Silent())
+            generate(plain.model_copy(update={"verify_model": "", "positives": True}), Silent())
     assert models == {("tiny", False), ("reader", True)}
 
 
@@ -205,11 +204,11 @@ def test_what_was_refused_can_be_asked_for_again(
     tmp_path: Path, rows: list[dict[str, Any]]
 ) -> None:
     model = Rewriter(rows, Rates({"added": 0.5}, 0.0))
-    source = Input(write_rows(tmp_path / "captions.jsonl", captions(rows)), limit=40)
+    source = write_rows(tmp_path / "captions.jsonl", captions(rows))
     with LlmServer(model, key=KEY) as server:
-        run = settings(tmp_path, server, source)
+        run = settings(tmp_path, server, source, limit=40)
         first = generate(run, Silent())
-        second = generate(replace(run, retry_failed=True), Silent())
+        second = generate(run.model_copy(update={"retry_failed": True}), Silent())
     assert first.failed == {"read otherwise": 40 - first.answered}
     assert first.answered < second.answered <= 40
     assert second.from_store == first.answered
@@ -240,7 +239,7 @@ def test_a_corpus_takes_accepted_rewrites_as_true_captions(
     # The same command asks nothing about what was bought.
     prompt = load_prompt("rewrite")
     first, again = (
-        read_rows(Input(each, positives=True, variants=2), prompt) for each in (plans[0], manifests)
+        items_in(each, prompt, positives=True, variants=2) for each in (plans[0], manifests)
     )
     assert again == first
     made = [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.llm.money.prices import NANOS
-from pipelines.llm.run import GenerateSummary, generate
+from pipelines.llm.run import generate
 from pipelines.llm.runner import StopKind
 from synth.base.errors import SpecError
 from synth.base.progress import Silent
@@ -83,18 +82,10 @@ def test_answers_belong_to_the_endpoint_that_gave_them(tmp_path: Path) -> None:
         run(tmp_path, first, captions(5))
         other = run(tmp_path, second)
         url = first.base_url.replace("http:", "HTTP:") + "/"  # the same, spelled otherwise
-        again = generate(settings(tmp_path, url, []), Silent())
         assert set(asked(first).values()) == set(asked(second).values()) == {1}
+    again = generate(settings(tmp_path, url, []), Silent())  # which needs no endpoint
     assert (other.from_store, other.answered) == (0, 5)
     assert (again.from_store, again.account.requests) == (5, 0)
-
-
-def test_no_endpoint_is_needed_where_all_is_settled(tmp_path: Path) -> None:
-    with LlmServer(obliging, key=KEY) as server:
-        run(tmp_path, server, captions(5))
-        url = server.base_url
-    done = generate(settings(tmp_path, url, []), Silent())
-    assert (done.answered, done.account.requests) == (5, 0)
 
 
 def test_bad_answers_are_asked_for_once_more(tmp_path: Path) -> None:
@@ -211,22 +202,23 @@ def test_a_fifth_of_all_requests_fails(tmp_path: Path) -> None:
     assert not states.keys() - {"read", "fault"}
 
 
-def test_two_runs_at_once_buy_nothing_twice(tmp_path: Path) -> None:
-    found: list[GenerateSummary] = []
-    with LlmServer(obliging, key=KEY, latency_s=0.02) as server:
-        runs = [settings(tmp_path, server.base_url, captions(200), concurrency=4)]
-        runs.append(settings(tmp_path, server.base_url, [], out=tmp_path / "b.parquet"))
-        threads = [
-            threading.Thread(target=lambda run=run: found.append(generate(run, Silent())))
-            for run in runs
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert [done.answered for done in found] == [200, 200]
+def test_of_two_runs_at_once_one_is_refused(tmp_path: Path) -> None:
+    with LlmServer(obliging, key=KEY) as server:
+        first = settings(tmp_path, server.base_url, captions(20))
+        second = first.model_copy(update={"out": tmp_path / "b.parquet"})
+        refused: list[SpecError] = []
+
+        class RunsAnother(Silent):
+            def start(self, phase: str, total: int, unit: str, done: int | None = None) -> None:
+                with pytest.raises(SpecError, match="another run asks this model") as caught:
+                    generate(second, Silent())
+                refused.append(caught.value)
+
+        done = generate(first, RunsAnother())
+        again = generate(second, Silent())
+    assert len(refused) == 1
+    assert (done.answered, again.answered, again.account.requests) == (20, 20, 0)
     assert set(asked(server).values()) == {1}
-    assert sum(done.account.requests for done in found) == len(server.bodies)
 
 
 def test_answers_that_todays_checks_refuse_are_asked_for_again(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The store: steps that outlive their process, claims, the account, and files that are no store."""
+"""The store: steps that outlive their process, the account, and files that are no store."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pipelines.llm.money.store import (
     _log_ahead,
 )
 from pipelines.llm.wire.errors import AttemptError, FaultKind
-from pipelines.llm.wire.request import Reply, Request, Usage
+from pipelines.llm.wire.request import Capabilities, Reply, Request, Usage
 from synth.base.errors import SpecError
 
 HERE = "http://a/v1"
@@ -90,43 +90,32 @@ def test_who_makes_the_store_just_now_is_waited_for(tmp_path: Path) -> None:
         ends.join()
 
 
-def test_items_are_claimed_by_one(store: AnswerStore, path: Path) -> None:
+def test_one_run_at_a_time_buys_in_a_scope(store: AnswerStore, path: Path) -> None:
     with AnswerStore.open(path) as second:
-        mine, theirs = _ledger(store), _ledger(second)
-        assert mine.claim(["a", "b"]).keys() == {"a", "b"}
-        assert theirs.claim(["b", "c"]).keys() == {"c"}
-        assert mine.claim(["a"]).keys() == {"a"}
-        mine.release(["b"])
-        assert theirs.claim(["b"]).keys() == {"b"}
-        mine.record_states({"a": ItemState(Status.ANSWERED, {"texts": []}, attempts=1)})
-        assert theirs.claim(["a"]) == {}
-        assert theirs.read_states(["a", "z"]) == {
-            "a": ItemState(Status.ANSWERED, {"texts": []}, "", 1)
-        }
-    assert mine.claim(["b", "c"]).keys() == {"b", "c"}  # the other one is gone
+        with (
+            store.hold(1),
+            second.hold(2),
+            pytest.raises(SpecError, match="another run asks"),
+            second.hold(1),
+        ):
+            pass
+        with second.hold(1):
+            pass
 
 
-def test_a_reply_waits_until_it_is_read(store: AnswerStore, path: Path) -> None:
-    with AnswerStore.open(path) as dies:
-        ledger = _ledger(dies)
-        ledger.claim(["a"])
-        ledger.record_reply(ledger.reserve(_request(), [_item("a")]), _reply(7))
-        assert _ledger(store).take_unread() == []  # it lives, and will read it
-    (left,) = _ledger(store).take_unread()
+def test_a_reply_waits_until_it_is_read_and_what_was_on_its_way_stays_paid_for(
+    store: AnswerStore,
+) -> None:
+    dies, ledger = _ledger(store), _ledger(store)
+    dies.record_reply(dies.reserve(_request(), [_item("a")]), _reply(7))
+    for worst in (10, 5):
+        dies.reserve(_request(worst))
+    (left,) = ledger.list_unread()
     assert (left.text, left.items, left.request) == ("the reply", (_item("a"),), _request())
-    _ledger(store).record_states({"a": ItemState(Status.FAILED, reason="bad")}, left.number)
-    with AnswerStore.open(path) as third:
-        assert _ledger(third).take_unread() == []
-
-
-def test_what_was_on_its_way_stays_paid_for(store: AnswerStore, path: Path) -> None:
-    with AnswerStore.open(path) as dies:
-        for worst in (10, 5):
-            _ledger(dies).reserve(_request(worst))
-        assert _ledger(store).mark_lost() == 0
-    ledger = _ledger(store)
+    ledger.record_states({"a": ItemState(Status.FAILED, reason="bad")}, left.number)
+    assert ledger.list_unread() == []
     assert (ledger.mark_lost(), ledger.mark_lost()) == (2, 0)
-    assert ledger.compute_spent() == 15
+    assert ledger.compute_spent() == 7 + 15
 
 
 def test_the_account_of_a_job(store: AnswerStore) -> None:
@@ -157,7 +146,6 @@ def test_room_is_kept_for_requests_that_are_to_follow(store: AnswerStore) -> Non
 
 def test_failed_items_can_be_opened_again(store: AnswerStore) -> None:
     ledger = _ledger(store)
-    ledger.claim(["a", "b"])
     states = {
         "a": ItemState(Status.FAILED, None, "bad", 2, ("bad",), 1),
         "b": ItemState(Status.ANSWERED, {"texts": ["b"]}, "", 1),
@@ -168,34 +156,30 @@ def test_failed_items_can_be_opened_again(store: AnswerStore) -> None:
     assert ledger.read_states(["a", "b"]) == {"a": ItemState(reason="bad"), "b": states["b"]}
 
 
-def test_what_travels_in_a_batch_is_held_until_it_is_collected(
-    store: AnswerStore, path: Path
-) -> None:
-    with AnswerStore.open(path) as dies:
-        ledger = _ledger(dies)
-        ticket = ledger.create_ticket()
-        ledger.claim(["a"], ticket)
-        sent = ledger.reserve(_request(), [_item("a")], ticket=ticket)
-        ledger.keep_ticket(ticket, "batch 7")
-        assert _ledger(store).take_tickets() == []
-    ledger = _ledger(store)
-    held = ledger.mark_lost(), ledger.claim(["a"]), ledger.count_travelling(["a", "b"])
-    assert held == (0, {}, 1)
-    assert ledger.take_tickets() == [(ticket, "batch 7")]
+def test_what_travels_in_a_batch_is_known_until_it_is_collected(store: AnswerStore) -> None:
+    dies, ledger = _ledger(store), _ledger(store)
+    ticket = dies.create_ticket()
+    sent = dies.reserve(_request(), [_item("a")], ticket=ticket)
+    dies.keep_ticket(ticket, "batch 7")
+    assert (ledger.mark_lost(), ledger.find_travelling()) == (0, {"a"})
+    assert ledger.list_tickets() == [(ticket, "batch 7")]
     assert ledger.list_sent(ticket) == [sent]
     ledger.record_fault(sent, BUSY)
     ledger.close_ticket(ticket)
-    assert (ledger.take_tickets(), ledger.count_travelling(["a"])) == ([], 0)
-    assert ledger.claim(["a"]).keys() == {"a"}
+    assert (ledger.list_tickets(), ledger.find_travelling()) == ([], set())
     again = ledger.reserve(_request(), [_item("a")], ticket=ledger.create_ticket())
     assert (sent.attempt, again.attempt) == (0, 1)  # so that it is another batch
 
 
-def test_capabilities(store: AnswerStore) -> None:
-    assert store.read_capabilities("http://a/v1", "tiny") is None
-    store.keep_capabilities("http://a/v1", "tiny", '{"seed": true}')
-    assert store.read_capabilities("http://a/v1", "tiny") == '{"seed": true}'
-    assert store.read_capabilities("http://b/v1", "tiny") is None
+def test_capabilities_are_kept_until_they_are_forgotten(store: AnswerStore) -> None:
+    able = Capabilities(limit="max_tokens", schema=False, seed=False)
+    here, there = ("http://a/v1", "tiny"), ("http://b/v1", "tiny")
+    assert store.read_capabilities(*here) is None
+    store.keep_capabilities(*here, able.to_json())
+    assert Capabilities.from_json(store.read_capabilities(*here) or "") == able
+    assert store.read_capabilities(*there) is None
+    store.keep_capabilities(*here, "")
+    assert store.read_capabilities(*here) is None
 
 
 def _foreign(path: Path, *statements: str) -> None:

@@ -195,7 +195,7 @@ def test_absent_sounds_count_only_where_they_were_asked_for(queries: Path, tmp_p
     ("options", "said"),
     [
         (["--task", "bat"], "error: --task says nothing about predicted windows"),
-        (["--split", "train"], "error: --split says nothing about predicted windows"),
+        (["--split", "test"], "error: --split says nothing about predicted windows"),
         (["--seed", "1"], "test_absent.jsonl is missing"),
     ],
 )
