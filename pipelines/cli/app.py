@@ -108,8 +108,9 @@ class LazyGroup(TyperGroup):
     def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:  # type: ignore[override]
         """The command that was called, imported."""
         words = f"{self.name or ''} {args[0]}".lstrip()
-        if words in GUESSED and not ctx.resilient_parsing:
-            ctx.fail(f"Instead of `segue {words}` use {GUESSED[words]}.")
+        for guess in (words, *(f"{words} {argument.partition('=')[0]}" for argument in args[1:])):
+            if guess in GUESSED and not ctx.resilient_parsing:
+                ctx.fail(f"Instead of `segue {guess}` use {GUESSED[guess]}.")
         if words in COMMANDS:
             return args[0], load_command(words), args[1:]
         near = [] if args[0] in self.commands else _find_nearest(args[0])

@@ -50,14 +50,25 @@ COMMANDS: Final[dict[str, str]] = {
     "demo": "experiments.cli.demo:demo_command",
 }
 """The function of each command, by the words after `segue`; its docstring is the command's help."""
+_SERVER: Final = "with PREFECT_API_URL, the address that `segue night schedule` prints"
 GUESSED: Final[dict[str, str]] = {
     "init": "`segue new RECIPE`",
     "doctor": "`segue check`",
     "prove": "`segue audit CORPUS`",
     "query": "`segue sql CORPUS QUERY`",
     "repair": "`segue rebuild CORPUS`",
-    **dict.fromkeys(("validate", "verify"), "`segue check CORPUS`"),
+    **dict.fromkeys(("validate", "verify", "inspect --verify"), "`segue check CORPUS`"),
     **dict.fromkeys(("listen", "play", "serve", "show", "view"), "`segue browse CORPUS`"),
-    **dict.fromkeys(("latest", "rollback"), "`segue promote CORPUS VERSION`"),
+    **dict.fromkeys(("latest", "rollback", "versions --promote"), "`segue promote CORPUS VERSION`"),
+    "build --dry-run": "`segue plan SPEC`",
+    "export --format": "`segue export CORPUS --to FORMAT`",
+    "inspect --sql": "`segue sql CORPUS QUERY`",
+    "inspect --tables": "`segue sql CORPUS`",
+    "inspect --diff": "`segue diff A B`",
+    "night list": f"`prefect deployment ls`, {_SERVER}",
+    "night last": f"`prefect flow-run ls --flow-name nightly`, {_SERVER}",
+    "night trigger": f"`prefect deployment run nightly/CORPUS`, {_SERVER}",
+    "night pause": f"`prefect deployment schedule pause nightly/CORPUS ID`, {_SERVER}",
+    "night resume": f"`prefect deployment schedule resume nightly/CORPUS ID`, {_SERVER}",
 }
-"""Words that somebody might guess, and what does it."""
+"""Words that somebody might know or guess, and what does it."""
