@@ -18,8 +18,10 @@ from pipelines.config.spec import SplitName
 from pipelines.ingest.parts import count_refusals, format_refusals
 from pipelines.store.places import Places
 from pipelines.store.store import Store
+from synth.audio.decoding.streams import ENDS_EARLY
 from synth.base.command import CommandResult
 from synth.sources.procedural.foley.source import Foley
+from tests.kit.cases import cases
 
 SHORT = "is too short: {} s of sound; a crossfade of 0.5 s needs 1 s"
 SPLITS: dict[SplitName, list[str]] = {"train": ["train", "extra"], "test": ["test"]}
@@ -129,6 +131,32 @@ def test_twenty_reasons_are_told_and_how_many_clips_have_others() -> None:
     lines = format_refusals(count_refusals(rows))
     assert len(lines) == 21
     assert lines[-1] == "and 3 for other reasons"
+
+
+@cases(
+    ("reasons", "told"),
+    [
+        (
+            [f"is sampled at {rate} Hz; clips.max_rate is 96,000 Hz" for rate in ("192,000",) * 3]
+            + [f"is sampled at {rate} Hz; clips.min_rate is 4,000 Hz" for rate in ("3,000", "1")],
+            ["3 quarantined: is sampled at 192,000 Hz", "`clips.max_rate: 192000` keeps them"]
+            + ["2 quarantined: is sampled at 3,000 Hz", "`clips.min_rate: 1` keeps them"],
+        ),
+        (
+            [ENDS_EARLY, "is truncated or damaged: its header promises 2.00 s, but 1.00 s can be"],
+            [f"1 quarantined: {ENDS_EARLY}", "1 quarantined: is truncated or damaged: its header"],
+        ),
+        (
+            ["is the same sound as a.wav", "is the same sound as my dog.wav"],
+            ["2 quarantined: is the same sound as a.wav"],
+        ),
+    ],
+)
+def test_each_cause_has_its_line_and_its_remedy(reasons: list[str], told: list[str]) -> None:
+    rows = [refused(str(n), "x.wav", reason) for n, reason in enumerate(reasons)]
+    lines = format_refusals(count_refusals(rows))
+    assert len(lines) == sum("quarantined" in part for part in told)
+    assert all(part in "\n".join(lines) for part in told)
 
 
 def clips(label: str, **splits: int) -> list[dict[str, object]]:

@@ -211,6 +211,13 @@ def test_remedies_of_other_reasons(reasons: Sequence[str], stage: str, remedy: s
     assert find_remedy([{"reason": reason, "stage": stage} for reason in reasons]) == remedy
 
 
+def test_a_remedy_says_of_how_many_labels_it_keeps_clips() -> None:
+    reason = "has a label that names no short event"
+    rows = [{"reason": reason, "labels": [label]} for label in ("dog", "owl", "hen", "fox")]
+    assert "fox" not in find_remedy(rows)
+    assert "keeps those of these 3 labels, if each" in find_remedy(rows)
+
+
 @cases("given", [{"train": 0.9, "test": 0.1}, {"train": 0.9, "val": 0.05, "test": 0.05}])
 def test_shares_that_are_found_deal_more_labels_to_the_splits(given: dict[str, float]) -> None:
     recordings = {label: [f"{label}/{take}" for take in range(6)] for label in "abcd"}
