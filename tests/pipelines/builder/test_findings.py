@@ -137,10 +137,17 @@ def test_twenty_reasons_are_told_and_how_many_clips_have_others() -> None:
     ("reasons", "told"),
     [
         (
-            [f"is sampled at {rate} Hz; clips.max_rate is 96,000 Hz" for rate in ("192,000",) * 3]
-            + [f"is sampled at {rate} Hz; clips.min_rate is 4,000 Hz" for rate in ("3,000", "1")],
-            ["3 quarantined: is sampled at 192,000 Hz", "`clips.max_rate: 192000` keeps them"]
-            + ["2 quarantined: is sampled at 3,000 Hz", "`clips.min_rate: 1` keeps them"],
+            [
+                *["is sampled at 192,000 Hz; clips.max_rate is 96,000 Hz"] * 3,
+                "is sampled at 3,000 Hz; clips.min_rate is 4,000 Hz",
+                "is sampled at 1,000 Hz; clips.min_rate is 4,000 Hz",
+            ],
+            [
+                "3 quarantined: is sampled at 192,000 Hz",
+                "`clips.max_rate: 192000` keeps them",
+                "2 quarantined: is sampled at 3,000 Hz",
+                "`clips.min_rate: 1000` keeps them",
+            ],
         ),
         (
             [ENDS_EARLY, "is truncated or damaged: its header promises 2.00 s, but 1.00 s can be"],
