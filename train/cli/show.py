@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from train.export.files import is_hub_name
@@ -18,16 +19,17 @@ if TYPE_CHECKING:
 
 
 def metric_table(title: str, metrics: Mapping[str, Metric]) -> Table:
-    """Metrics as a table for the terminal; shares in percent."""
-    from train.bench.verdicts import format_cells, list_columns
+    """Metrics as a table for the terminal, 80 columns wide; shares in percent."""
+    from train.bench.verdicts import format_cells, format_whole, list_columns
 
-    table = Table(title=title)
-    table.add_column("metric", no_wrap=True)
-    columns = list_columns(metrics.values())
+    table = Table(title=title, box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("metric", overflow="fold")
+    columns = list_columns(metrics.values()) | {"value": "value (95 % interval)"}
+    del columns["interval"]
     for title in columns.values():
-        table.add_column(title, justify="right")
+        table.add_column(title.replace(" a", "\na"), justify="right")
     for name, metric in metrics.items():
-        cells = format_cells(name, metric)
+        cells = format_cells(name, metric) | {"value": format_whole(name, metric)}
         table.add_row(name, *(cells[key] for key in columns))
     return table
 
