@@ -15,6 +15,7 @@ from synth.base.atomic import replacing
 from synth.base.errors import SourceError, SpecError
 from synth.base.progress import Observer
 from synth.sources.reading.tables import Columns, list_numbered, read_rows
+from train.cli.show import require_hub
 from train.cli.train import check_clap
 
 SOUNDS: Final = ("path", "file_name", "filename", "file", "audio", "filepath", "file_path")
@@ -35,13 +36,13 @@ def build_pairs(
             fix="give --clap MODEL; for torchrun, give the corpus that this builds",
         )
     check_clap(clap, config)
+    name = make_corpus_name(table.stem)
+    folder = Path(f"{out or Path('runs') / name}-pairs")
+    root, splits = write_index(table, folder / "index.csv")
+    require_hub(clap)
     from train.model.clap import ModelLibrary
 
     heard = ModelLibrary().clap_input(clap)
-    name = make_corpus_name(table.stem)
-    folder = Path(f"{out or Path('runs') / name}-pairs")
-    folder.mkdir(parents=True, exist_ok=True)
-    root, splits = write_index(table, folder / "index.csv")
     values = {
         "corpus": name,
         "source": {"folder": {"root": str(root), "index": str((folder / "index.csv").resolve())}},
@@ -79,6 +80,7 @@ def write_index(table: Path, index: Path) -> tuple[Path, dict[str, Any]]:
     names = {each: each for each in (*texts, *KEPT) if each in header}
     if len(texts) == 1:
         names[texts[0]] = "caption"
+    index.parent.mkdir(parents=True, exist_ok=True)
     with replacing(index) as partial, partial.open("w", encoding="utf-8", newline="") as file:
         lines = csv.writer(file)
         lines.writerow(["path", *names.values()])

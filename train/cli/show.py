@@ -6,13 +6,16 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from synth.base.errors import SpecError, first_line
 from train.export.files import is_hub_name
+
+_HUB_TIMEOUT_S: Final = 10
 
 if TYPE_CHECKING:
     from train.bench.metrics import Metric
@@ -42,6 +45,25 @@ def tell_of_hub(model: str) -> None:
             "(HF_HUB_OFFLINE=1 uses downloaded models only)",
             file=sys.stderr,
         )
+    require_hub(model)
+
+
+def require_hub(model: str) -> None:
+    """Check that a model that must come from huggingface.co can: it is tried for a minute else."""
+    if not is_hub_name(Path(model)):
+        return
+    from huggingface_hub import constants, get_session, try_to_load_from_cache
+
+    if constants.HF_HUB_OFFLINE or isinstance(try_to_load_from_cache(model, "config.json"), str):
+        return
+    try:
+        get_session().head(constants.ENDPOINT, timeout=_HUB_TIMEOUT_S)
+    except Exception as error:  # of whichever library it asks through
+        host = constants.ENDPOINT.removeprefix("https://")
+        raise SpecError(
+            f"{model}: {host} cannot be reached: {first_line(error)}",
+            fix="give a folder that holds the model, or look at the network",
+        ) from error
 
 
 def quieten_transformers() -> None:

@@ -107,6 +107,7 @@ def test_only_a_name_that_is_no_place_here_is_asked_of_the_hub(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     assert is_hub_name(Path("laion/clap-htsat-unfused"))
     tell_of_hub("laion/clap-htsat-unfused")
     assert "looked up on huggingface.co" in capsys.readouterr().err
