@@ -126,8 +126,11 @@ def _refuse_part(frozen: FrozenSet, spec: Spec, name: str) -> None:
     defined = frozen.description.sources[name]
     listed = defined.count_listed(spec.make_source())
     if defined.clips not in (None, listed):
+        splits = defined.test if isinstance(defined.test, list) else ()
+        part = f" of its own split {', '.join(map(str, splits))}" if splits else ""
         raise CorpusError(
-            f"{frozen.name} over {name}: this copy lists {listed:,} of {defined.clips:,} clips",
+            f"{frozen.name} over {name}: this copy lists {listed:,} of {defined.clips:,} clips"
+            f"{part}, from which the set is made",
             fix=f"publish it from the whole of {name}",
         )
 
