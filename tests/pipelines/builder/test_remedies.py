@@ -179,6 +179,37 @@ def test_where_no_setting_helps_the_cause_is_told(
 
 
 @cases(
+    ("own", "asked", "told"),
+    [
+        ("12", {"train": ["1", "2"], "test": ["9"]}, "no clip is in test (['9']); the source's ow"),
+        (
+            ("trian", "test"),
+            {"train": ["train"], "test": ["test"]},
+            "call split 'trian' of the lib",
+        ),
+    ],
+)
+def test_a_split_that_has_no_clip_is_the_cause(
+    own: Sequence[str], asked: dict[str, list[str]], told: str, tmp_path: Path
+) -> None:
+    write_library(tmp_path / "sounds", THREE)
+    rows = [f"{label}/{take}.wav,{label},{own[take % 2]}" for label in THREE for take in range(4)]
+    (tmp_path / "sounds" / "dog" / "9.wav").touch()
+    rows = ["path,label,split", *rows, f"dog/9.wav,dog,{own[0]}"]
+    (tmp_path / "sounds" / "index.csv").write_text("\n".join(rows))
+    values = {
+        "corpus": "told",
+        "source": {"folder": {"root": str(tmp_path / "sounds")}},
+        "recipe": {"triplets": {"max_event_s": 1.0}},
+        "audio": {"sample_rate": RATE},
+        "splits": asked,
+    }
+    (line,) = try_plan(values, tmp_path)
+    assert told in line
+    assert "empty file" not in line
+
+
+@cases(
     ("reasons", "stage", "remedy"),
     [
         (["has 6 channels; clips.max_channels is 2"], "ingest", "`clips.max_channels: 6` keeps it"),

@@ -34,7 +34,7 @@ from tests.kit.libraries import check, sound
         (b"path,label\na.wav\n", "line 2: expected 2 fields"),
         (b"path,label\na.wav,dog,bark\n", "line 2: expected 2 fields"),
         (b"path,label\nok,x\na.wav,dog, big\n", "line 3: expected 2 fields"),
-        (b"file,label\na.wav,dog\n", "row 1: no column 'path'"),
+        (b"file,label\na.wav,dog\n", "line 1: no column 'path'"),
         (b"", "no column 'path'"),
         (b'path,label\n"a"b,dog\n', "expected after"),
         (b"path,label\n\xff\xfe,dog\n", "utf-8"),
