@@ -98,6 +98,9 @@ def test_a_mistyped_run_is_told_with_the_runs_there_are(
     assert not capsys.readouterr().err
     with pytest.raises(CorpusError, match=r"^runs/typo: no such run; found in runs: mine, mlp "):
         open_model(Path("runs/typo"))
+    with pytest.raises(CorpusError) as error:
+        open_model(Path("runs/minne"))
+    assert error.value.fix == "did you mean runs/mine?"
     for missing in ("typo", "/none/here", "../none/here", "none/a/b"):
         with pytest.raises(CorpusError, match="no such run"):
             open_model(Path(missing))
