@@ -160,7 +160,9 @@ class UsableClips:
         advice = self.advise(library, spec)
         refusals = _tell_refused(told) or self.shortage.refused
         if not within and own:
-            asked = ", ".join(f"{split} ({spec.splits[split]})" for split in empty)
+            asked = ", ".join(
+                f"{name} ({share})" for name, share in spec.splits.items() if name in empty
+            )
             refusals = f": no clip is in {asked}; the source's own splits are {own}"
         fixes = find_misspelt(names) or (*list_remedies(told), *named, *advice)
         raise PlanError(
