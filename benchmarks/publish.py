@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from pipelines.cli.common.progress_display import show_progress
@@ -10,6 +11,7 @@ from pipelines.cli.common.source import apply_settings, parse_source
 from pipelines.frozen import ROOT
 from pipelines.frozen.description import open_set, shipped_sets
 from pipelines.frozen.make import MadeSet, make_set
+from synth.base.errors import SegueError
 from synth.base.processors import processors
 
 
@@ -33,5 +35,8 @@ def publish(words: list[str] | None = None) -> list[MadeSet]:
 
 
 if __name__ == "__main__":
-    for made in publish():
-        print(f"{made.built.name} over {made.built.source}: {made.built.digest}")
+    try:
+        for made in publish():
+            print(f"{made.built.name} over {made.built.source}: {made.built.digest}")
+    except SegueError as error:
+        sys.exit(f"error: {error.message}\nfix:   {error.fix}")

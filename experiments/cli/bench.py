@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
+from rich.text import Text
 
 from pipelines.cli.common.show import print_note, say
 from pipelines.frozen import ROOT
@@ -176,18 +178,20 @@ def _describe_heard(model: str, opened: OpenSet) -> str:
 def _print(results: Sequence[Result]) -> None:
     from experiments.frozen.score import BACKWARDS, SCORES
 
-    table = Table("set", "model", *SCORES, "text, backwards", "control")
+    heads = ("set and model", *SCORES, "text,\nbackwards")
+    table = Table(*heads, box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("control", width=9)
     for number, each in enumerate(results):
-        new = not number or results[number - 1].set != each.set
-        if new and number:
+        if not number or results[number - 1].set != each.set:
             table.add_section()
+            table.add_row(Text(each.set.corpus, "bold"))
         cells = [
-            f"{one.value:.1%} ({one.low:.1%} to {one.high:.1%})"
+            f"{one.value:.1%}\n{100 * one.low:.1f}-{one.high:.1%}"
             for name in (*SCORES, f"{BACKWARDS}text")
             for one in (each.scores[name],)
         ]
-        table.add_row(each.set.corpus if new else "", each.model, *cells, each.control or "-")
-    make_console().print(table)
+        table.add_row(Text(each.model), *cells, each.control or "-")
+    make_console(soft_wrap=False).print(table)
     say("chance: text and audio 50 %, group 16.7 %")
     for name, built in {each.set.corpus: each.set for each in results}.items():
         trivial = f"{built.trivial.value:.1%}" if built.trivial else "not measured"

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 TRAIN_GROUPS: Final = 720
 TEST_GROUPS: Final = 360
 QUICK_STEPS: Final = 40
+_TEST: Final = "test"
 HEADLINES: Final = ("bat", "triplets", "audio_to_text_r1", "text_to_audio_r1")
 HEADS: Final = {"Transformer head": HeadKind.TRANSFORMER, "mean-pool head": HeadKind.MLP}
 
@@ -142,7 +143,10 @@ def _train_and_test(
     corpus: Path, runs: Path, head: HeadKind, steps: int | None, observer: Observer
 ) -> Mapping[str, Metric]:
     from synth.base.rng import digest
-    from train.bench.evaluate import evaluate
+    from train.bench.corpus import corpus_benchmark
+    from train.bench.evaluate import assess
+    from train.bench.opening import open_embedder
+    from train.bench.report import write_report
     from train.config.run import AudioMode
     from train.engine.loop import train
     from train.engine.presets import demo
@@ -155,4 +159,8 @@ def _train_and_test(
     result = train(config.model_copy(update={"out": folder}), observer, resume=folder.is_dir())
     if not result.finished:
         signal.raise_signal(signal.SIGINT)  # it was meant for the demo, not for this run alone
-    return evaluate(folder, corpus, "test", mode=AudioMode.SHARDS, observer=observer)
+    embedder = open_embedder(folder, "cpu")
+    benchmark = corpus_benchmark(corpus, _TEST, AudioMode.SHARDS, sample_rate=embedder.sample_rate)
+    found = assess(embedder, benchmark, None, str(folder), observer, embedder.digest)
+    write_report(found, folder / f"eval-{corpus.parent.name}-{_TEST}", plot=False)
+    return found.metrics

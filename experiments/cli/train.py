@@ -14,6 +14,7 @@ from synth.base.choice import check_values
 from synth.base.command import CommandResult
 from synth.base.errors import SourceError, SpecError
 from synth.base.progress import Observer
+from train.cli.show import require_hub
 from train.cli.train import check_clap
 from train.cli.train import train_command as train_on_corpus
 
@@ -53,13 +54,14 @@ def build_pairs(
     check_clap(clap, config)
     from pipelines.cli.make.build import choose_worker_count, run_build
     from pipelines.config.spec import Spec, make_corpus_name
+
+    name = make_corpus_name(table.stem)
+    folder = Path(f"{out or Path('runs') / name}-pairs")
+    root, splits = write_index(table, folder / "index.csv")
+    require_hub(clap)
     from train.model.clap import ModelLibrary
 
     heard = ModelLibrary().clap_input(clap)
-    name = make_corpus_name(table.stem)
-    folder = Path(f"{out or Path('runs') / name}-pairs")
-    folder.mkdir(parents=True, exist_ok=True)
-    root, splits = write_index(table, folder / "index.csv")
     values = {
         "corpus": name,
         "source": {"folder": {"root": str(root), "index": str((folder / "index.csv").resolve())}},
@@ -100,6 +102,7 @@ def write_index(table: Path, index: Path) -> tuple[Path, dict[str, Any]]:
     names = {each: each for each in (*texts, *KEPT) if each in header}
     if len(texts) == 1:
         names[texts[0]] = "caption"
+    index.parent.mkdir(parents=True, exist_ok=True)
     with replacing(index) as partial, partial.open("w", encoding="utf-8", newline="") as file:
         lines = csv.writer(file)
         lines.writerow(["path", *names.values()])

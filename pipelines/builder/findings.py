@@ -23,6 +23,7 @@ from synth.base.errors import LeftOutError
 from synth.base.own_label import name_of
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, QUARANTINE_FILE
 from synth.labels.lexicon import Phrase
+from synth.sources.own.split_names import find_misspelt
 from synth.text.label_search import suggest_words
 
 # Groups that a plan goes without: how many of each split, and why.
@@ -151,7 +152,7 @@ class Findings:
             _find_unphrased(coverage.recordings, manifests / PLAN_FILE),
             [LeftOut(**groups) for groups in json.loads(metadata.get(LEFT_OUT.encode(), b"[]"))],
             [name for name in named if name not in present],
-            advise_splits(coverage, splits, seed),
+            [*find_misspelt(sorted(present)), *advise_splits(coverage, splits, seed)],
         )
 
     def to_json(self) -> dict[str, Any]:

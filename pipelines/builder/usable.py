@@ -19,6 +19,7 @@ from synth.base.errors import PlanError
 from synth.corpus.schema import read_levels
 from synth.recipes.base import Clip, Recipe
 from synth.sources.catalogue import explain_inaudible, quarantine_row
+from synth.sources.own.split_names import find_misspelt
 
 _COLUMNS: Final = (
     "id",
@@ -155,10 +156,16 @@ class UsableClips:
         told = [row for row in refused if row["id"] in within]
         named = [f"name some of the source's own splits ({own})"] if own else []
         advice = self.advise(library, spec)
+        refusals = _tell_refused(told) or self.shortage.refused
+        if not within and own:
+            asked = ", ".join(
+                f"{name} ({share})" for name, share in spec.splits.items() if name in empty
+            )
+            refusals = f": no clip is in {asked}; the source's own splits are {own}"
+        fixes = find_misspelt(names) or (*list_remedies(told), *named, *advice)
         raise PlanError(
-            f"recipe {recipe.name} can use no clip of split {', '.join(empty)}"
-            + (_tell_refused(told) or self.shortage.refused),
-            fix="; or ".join((*list_remedies(told), *named, *advice, "add clips, or drop it")),
+            f"recipe {recipe.name} can use no clip of split {', '.join(empty)}{refusals}",
+            fix="; or ".join((*fixes, "add clips, or drop it")),
         )
 
 
@@ -167,7 +174,7 @@ def _tell_refused(refused: Sequence[Mapping[str, Any]]) -> str:
     if not refused:
         return ""
     clips = "1 clip was" if len(refused) == 1 else f"{len(refused):,} clips were"
-    return f" ({clips} refused; {refused[0]['id']} {refused[0]['reason']})"
+    return f" ({clips} refused; {refused[0]['id']}: {refused[0]['reason']})"
 
 
 def _read(rows: RowFile, rate: int) -> Iterator[tuple[int, Mapping[str, Any], Clip]]:

@@ -139,8 +139,11 @@ def _refuse_part(frozen: FrozenSet, spec: Spec, name: str) -> None:
     wanted = None if isinstance(defined.test, float) else set(map(str, defined.test))
     listed = sum(wanted is None or ref.split in wanted for ref in spec.make_source().refs())
     if defined.clips not in (None, listed):
+        splits = defined.test if isinstance(defined.test, list) else ()
+        part = f" of its own split {', '.join(map(str, splits))}" if splits else ""
         raise CorpusError(
-            f"{frozen.name} over {name}: this copy lists {listed:,} of {defined.clips:,} clips",
+            f"{frozen.name} over {name}: this copy lists {listed:,} of {defined.clips:,} clips"
+            f"{part}, from which the set is made",
             fix=f"publish it from the whole of {name}",
         )
 

@@ -22,7 +22,7 @@ from pydantic import BaseModel
 
 from pipelines.ingest.decoder import Decoder
 from pipelines.ingest.decoding import DecodingTask, Outcome
-from pipelines.ingest.remedies import find_remedy
+from pipelines.ingest.remedies import find_pattern, find_remedy
 from pipelines.store.store import Store
 from synth.audio.bank import read_index
 from synth.audio.fingerprint import FINGERPRINT_VERSION
@@ -269,10 +269,11 @@ def chunk_refs(refs: Iterable[ClipRef]) -> Iterator[tuple[ClipRef, ...]]:
 
 
 SHOWN: Final = 20
-KIND_WORDS: Final = 4
 _REMEDIES: Final = 2
 """Kinds of which the remedies are told where clips are missing."""
 _NUMBER: Final = re.compile(r"\d[\d,.]*")
+_KIND: Final = re.compile(r"((\S+ ){0,3}?\S+: )?(\S+ ?){1,4}")
+"""The words that tell one kind of reason from others: four, or four behind an early colon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,8 +301,9 @@ def count_refusals(quarantine: Iterable[Mapping[str, Any]]) -> list[RefusalKind]
     """Quarantined clips, counted by kind of reason, the most frequent first."""
     kinds: dict[str, list[Mapping[str, Any]]] = {}
     for row in quarantine:
-        words = _NUMBER.sub("#", row["reason"]).split()[:KIND_WORDS]
-        kinds.setdefault(" ".join(words), []).append(row)
+        words = _KIND.match(_NUMBER.sub("#", row["reason"]))
+        kind = find_pattern(row["reason"]) or (words[0] if words else "")
+        kinds.setdefault(kind, []).append(row)
     ranked = sorted(kinds.values(), key=lambda rows: (-len(rows), rows[0]["reason"]))
     return [
         RefusalKind(

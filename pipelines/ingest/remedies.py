@@ -40,6 +40,11 @@ def with_clip(row: Row, clip: Row | None) -> Row:
     return {**row, "labels": clip["labels"], "seconds": seconds}
 
 
+def find_pattern(reason: str) -> str:
+    """Which row of `remedies.csv` a reason falls under, "" where none: one has one remedy."""
+    return next((row.pattern for row, _, _ in _read_remedies() if row.match(reason)), "")
+
+
 def find_remedy(rows: Sequence[Row]) -> str:
     """What is to be done about one kind of reason, "" where nothing is known.
 
@@ -54,10 +59,13 @@ def find_remedy(rows: Sequence[Row]) -> str:
             numbers = [float(match[1].replace(",", "")) for match in found if pattern.groups]
             named = dict.fromkeys(name_of(label) for row in rows for label in row.get("labels", ()))
             labels = [*named][:_NAMED]
+            them = "it" if len(rows) == 1 else "them"
+            if len(named) > _NAMED and "{countable}" in remedy:
+                them = f"those of these {_NAMED} labels"
             return remedy.format(
                 recipe=rows[0].get("stage", "").removeprefix("recipe "),
                 value=f"{_CHOOSE[choose](numbers):g}" if choose else "",
-                them="it" if len(rows) == 1 else "them",
+                them=them,
                 labels=", ".join(labels),
                 countable=", ".join(f"{label}: {{countable: true}}" for label in labels),
                 seconds=f"{math.ceil(10 * max(row.get('seconds', 0) for row in rows)) / 10:g}",

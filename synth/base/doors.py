@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.table import Table
 from rich.text import Text
 
 from synth.base.atomic import format_bytes
@@ -155,7 +156,10 @@ def parse_json(
         reason = "it holds half of a surrogate pair"
         raise refuse(f"{plain_text(where)}: is not JSON: {reason}", fix=fix) from error
     except (ValueError, RecursionError) as error:
-        raise refuse(f"{plain_text(where)}: is not JSON: {error}", fix=fix) from error
+        told = str(error)
+        if isinstance(error, json.JSONDecodeError) and error.lineno == 1:
+            told = f"{error.msg} at column {error.colno}"  # `where` may tell the line
+        raise refuse(f"{plain_text(where)}: is not JSON: {told}", fix=fix) from error
     return value
 
 
@@ -222,7 +226,12 @@ class PlainConsole(Console):
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """The segments of what is printed; rich's own control sequences stay."""
+        """The segments of what is printed; rich's own control sequences stay.
+
+        Where a table has no room for a name, it is folded: two that are cut may look the same.
+        """
+        for column in renderable.columns if isinstance(renderable, Table) else ():
+            column.overflow = column.overflow if column.no_wrap else "fold"
         for segment in super().render(renderable, options):
             if segment.control or segment.text.isprintable():
                 yield segment

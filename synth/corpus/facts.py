@@ -149,10 +149,14 @@ _MARKS: Final = ("corpus.json", "plan.parquet")
 
 def suggest_corpus(path: Path, fix: str) -> str:
     """The fix for a folder that holds no corpus: the nearest name, or the corpora that are near."""
-    for folder in (path / MANIFESTS, path, path.parent, Path(MANIFESTS)):
+    # Given the shards of a corpus, its manifests lie beside them.
+    beside = path.parent.parent / MANIFESTS
+    for folder in (path / MANIFESTS, path, beside, path.parent, Path(MANIFESTS)):
         places = {found.parents[1] for mark in _MARKS for found in folder.glob(f"*/*/{mark}")}
         if names := sorted(place.name for place in places):
             near = nearest(path.name, names)
+            if folder is beside and near != path.name:
+                continue
             if near is not None:
                 return f"did you mean {folder / near}?"
             return list_known([str(folder / name) for name in names[:SHOWN]])

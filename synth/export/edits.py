@@ -1,4 +1,7 @@
-"""Edits: the audio of both sides and its stems, in a folder, in tar files, and in Parquet."""
+"""Edits: the audio of both sides and its stems, in a folder, in tar files, and in Parquet.
+
+Where samples have two edits of one kind, a file besides asks which sample an instruction means.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +20,14 @@ from synth.base.errors import CorpusError
 from synth.base.own_label import name_of
 from synth.base.units import to_seconds
 from synth.corpus.shards import AudioFormat, decode_audio, encode_audio
-from synth.derived.edits import EDIT, Edit, find_edits
+from synth.derived.edits import EDIT, Edit, EditChoice, find_choices, find_edits
 from synth.export.base import RANDOMNESS, ExportFormat, Whole, add_member, json_line, read_how
 from synth.export.folder import Writer
 from synth.export.hf import AUDIO_TYPE, DECODING, card_facts, name_file, with_features
 from synth.export.items import ExportItem, Shard
 from synth.scene.scene import from_text
 from synth.scene.timeline import duration
+from synth.truth.change import ChangeKind
 
 RECIPE: Final = "edits"
 SIDES: Final = ("before", "after")
@@ -140,10 +144,14 @@ class EditFormat(ExportFormat):
     def part(self, shard: Shard, out: Writer) -> None:
         """The edits of a shard with their audio, and how many pairs are none."""
         rows = {row["id"]: row for row in shard.rows()}
-        edits = find_edits(shard.subjects([*rows.values()]), rows, RANDOMNESS)
+        subjects = shard.subjects([*rows.values()])
+        edits = find_edits(subjects, rows, RANDOMNESS)
         self.write(shard, edit_groups(shard, edits.made), out)
         with out.piece("ids") as lines:
             lines.writelines(json_line(edit.id) for edit in edits.made)
+        with out.piece("choices") as lines:
+            for choice in find_choices(subjects, rows, [*ChangeKind], RANDOMNESS):
+                lines.writelines(map(json_line, _ask(choice)))
         with out.piece("unlike") as facts:
             facts.write(json_line(edits.left_out[EDIT]))
 
@@ -152,13 +160,32 @@ class EditFormat(ExportFormat):
         raise NotImplementedError
 
     def finish(self, whole: Whole, out: Writer) -> None:
-        """README.md, which says how many pairs are no edits."""
+        """The choices, if there are any, and README.md, which says how many pairs are no edits."""
         words = {"FIELDS": read_how("edit-fields"), "UNLIKE": f"{whole.count('unlike'):,}"}
+        words["CHOICES"] = ""
+        if any(True for split in whole.splits for _ in whole.values(split, "choices")):
+            whole.join(out, "{split}_choices.jsonl", "choices")
+            words["CHOICES"] = read_how("edit-choices")
         whole.readme(out, self.name, words, self.front_matter(whole))
 
     def front_matter(self, whole: Whole) -> str:
         """What stands above the README, as YAML."""
         return ""
+
+
+def _ask(choice: EditChoice) -> Iterator[dict[str, Any]]:
+    """The two questions of a choice: what one instruction makes is the rival of the other."""
+    targets = choice.targets
+    for instruction, target, rival in zip(choice.instructions, targets, targets[::-1], strict=True):
+        yield {
+            "id": f"{choice.source}-{target}-{rival}",
+            "group": choice.group,
+            "kind": choice.kind.value,
+            "source": choice.source,
+            "instruction": instruction,
+            "target": target,
+            "rival": rival,
+        }
 
 
 # As JSON lines that join the audio files of both sides and of their stems.
@@ -168,7 +195,7 @@ class EditsFormat(EditFormat):
     """JSON lines, the stored audio files, and a file per stem."""
 
     name: ClassVar[str] = "edits"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def write(self, shard: Shard, groups: Iterator[EditGroup], out: Writer) -> None:
         """Audio, stems, and the edits of this shard's groups."""
@@ -234,7 +261,7 @@ class EditsWebDataset(EditFormat):
     """A tar file a shard."""
 
     name: ClassVar[str] = "edits-webdataset"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def write(self, shard: Shard, groups: Iterator[EditGroup], out: Writer) -> None:
         """The edits of a shard, members of each adjacent."""
@@ -258,7 +285,7 @@ class EditsHuggingFace(EditFormat):
     """A Parquet file a shard, and a card that names the splits."""
 
     name: ClassVar[str] = "edits-hf"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     needs = DECODING
 
     def write(self, shard: Shard, groups: Iterator[EditGroup], out: Writer) -> None:

@@ -115,9 +115,9 @@ class Scenes(Recipe):
         ratio: Mixing ratio of `between_class`.
         snr_db: Range of the longer part's level over the shorter one's, for `snr`.
         background: Steady background sound under whole scenes, which captions do not mention.
-        max_event_s: Longer sounds are cut to an excerpt of this length. In natural style samples of
-            a group last about equally long, so sounds in a row share the time of one: leave it out
-            for sounds as long as `audio.length` allows.
+        max_event_s: Longer sounds are cut to an excerpt of this length; without it, only to what
+            `audio.length` has room for. In natural style samples of a group last about equally
+            long: sounds in a row share the time of one, and silence fills up the rest.
         style: Caption style.
         tell: What captions may also state, as in `counts` and `attributes`: `count`, `duration`,
             `onset`, `position`, `gap`, `longer` and `louder`.

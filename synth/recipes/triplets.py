@@ -63,9 +63,9 @@ class Triplets(Recipe):
             pairs.
         crossfade_s: Overlap of joined sounds; shorter if it would cover more than half of one. The
             paper has none.
-        max_event_s: Longer sounds are cut to an excerpt of this length. In natural style samples of
-            a group last about equally long, so sounds in a row share the time of one: leave it out
-            for sounds as long as `audio.length` allows.
+        max_event_s: Longer sounds are cut to an excerpt of this length; without it, only to what
+            `audio.length` has room for. In natural style samples of a group last about equally
+            long: sounds in a row share the time of one, and silence fills up the rest.
         least_event_s: Sounds may be cut to fit together, but never to less than this.
         style: `paper` gives each sample every false sentence as a negative; `natural` the captions
             of the other two of its group, so that the text never reveals which caption is false.

@@ -102,11 +102,15 @@ def catalogue(
     if audio[0] and float(audio.max() - audio.min()) < CONSTANT:
         raise ClipError(f"is silent: a constant level of {audio[0]:.3g} throughout")
     span, active = _find_active(audio, rate, acceptance)
-    if span is None:
-        raise ClipError("is silent throughout")
-    if len(active) < acceptance.min_active_s * rate:
+    length = len(active)
+    if span is None:  # a single click is gone with the rumble
+        sounding = np.flatnonzero(audio)
+        length = int(np.ptp(sounding)) + 1 if len(sounding) else len(audio)
+        if not len(sounding) or length >= acceptance.min_active_s * rate:
+            raise ClipError("is silent throughout")
+    if span is None or length < acceptance.min_active_s * rate:
         raise ClipError(
-            f"is too short: {_length(len(active), rate)} of sound; "
+            f"is too short: {_length(length, rate)} of sound; "
             f"clips.min_active_s is {acceptance.min_active_s:g} s"
         )
     # A corpus at a lower rate loses what lies above its band: levels are those of what it plays.

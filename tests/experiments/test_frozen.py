@@ -108,6 +108,8 @@ def test_models_are_compared_on_one_page_and_scored_once(sets: Path, tmp_path: P
     assert not re.search(r'(src|href)="(?!#)', page), "the page stands alone"
     plain = segue_here("bench", "run", "random", "--sets", sets, "--out", tmp_path)
     assert "unpublished" in plain.stdout
+    assert "…" not in plain.stdout
+    assert any(line.split() == ["small-v1-foley"] for line in plain.stdout.splitlines())
 
 
 def test_models_together_score_as_each_alone(sets: Path, tmp_path: Path) -> None:

@@ -76,6 +76,22 @@ def test_a_clap_learns_from_a_table_by_the_settings_of_the_docs(pairs: Path) -> 
     assert config.steps == 100
 
 
+def test_the_table_is_read_before_the_hub_is_asked_and_the_hub_but_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
+    table, out = tmp_path / "my.csv", tmp_path / "run"
+    words = ("train", "--clap", "nobody/clap", table, "--out", out)
+    table.write_text("path,label\nx.wav,y\n")
+    assert "no column of captions among path, label" in segue_here(*words).stderr
+    assert not [*tmp_path.glob("run*")]
+    table.write_text("path,caption\nx.wav,y\n")
+    told = segue_here(*words).stderr
+    assert "error: nobody/clap: http://127.0.0.1:9 cannot be reached" in told
+    assert "fix:   give a folder that holds the model" in told
+    assert "Retrying" not in told
+
+
 @cases(
     ("header", "columns", "fault"),
     [

@@ -6,10 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
+from rich.table import Table
 
+from synth.base.doors import make_console
 from synth.base.errors import CorpusError, SpecError
+from train.bench.metrics import Metric
 from train.bench.report import METRICS_FILE
 from train.cli.compare import compare_command
+from train.cli.show import metric_table
 
 
 def write_test(run: Path, test: str, **values: float) -> Path:
@@ -48,8 +52,26 @@ def test_what_runs_share_is_told_side_by_side(
     assert "a/seed-0" in shown
     assert "b/seed-0" in shown
     rows = {line.split()[1]: line for line in shown.splitlines() if "50.0 %" in line}
-    assert "75.0 % (65.0 % to 85.0" in rows["order"]
+    assert "75.0 % (65.0 to 85.0)" in rows["order"]
     assert rows["group"].rstrip("│ ").endswith("-"), "the second run has no such metric"
+
+
+def test_tables_cut_nothing_at_80_columns(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    metric = Metric(0.977, 0.96, 0.991, 0.5, 1075, text=0.5, trivial=0.553)
+    make_console().print(metric_table("t", {"negatives_relation": metric}), soft_wrap=False)
+    assert "97.7 % (96.0 to 99.1)   50.0 %   50.0 %    55.3 %   1,075" in capsys.readouterr().out
+    names = [f"/tmp/newcomer/{'a' * 30}/baseline", f"/tmp/newcomer/{'a' * 30}/changed"]
+    table = Table("model", *["text"] * 4, title="t")
+    for name in names:
+        table.add_row(name, *["97.7 % (96.0"] * 4)
+    make_console(soft_wrap=False).print(table)
+    printed = capsys.readouterr().out
+    assert "…" not in printed
+    folded = "".join(line.split("│")[1].strip() for line in printed.splitlines() if "│" in line)
+    assert all(name in folded for name in names)
 
 
 def test_what_cannot_be_compared_is_one_clear_error(runs: list[Path], tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from synth.base.doors import read_json_lines
-from synth.base.errors import CorpusError, SpecError
+from synth.base.errors import CorpusError, SpecError, nearest
 from synth.export.moments import ABSENT
 from train.bench.evaluate import Evaluation
 from train.bench.metrics import RESAMPLES, Metric
@@ -35,7 +35,10 @@ PRIOR: Final = "prior"
 """Stands for the windows that are most frequent where a model could have learnt them."""
 _MOST_LEARNT: Final = 4096
 _ASKED: Final = "give SPLIT.jsonl of `segue export --to moments`"
-_ANSWERED: Final = 'give JSON lines as in {"qid": "7", "pred_relevant_windows": [[1.5, 4.0, 0.9]]}'
+_ANSWERED: Final = (
+    'give a file of predictions: JSON lines as in {"qid": "7", "pred_relevant_windows": '
+    "[[1.5, 4.0, 0.9]]}"
+)
 
 _Line = TypeVar("_Line", bound="_JsonLine")
 
@@ -116,6 +119,8 @@ def score_moments(
         raise CorpusError(f"{data}: no query has a window", fix="give a file with windows")
     prior, learnt = _predict_prior(queries, data)
     predicted, left_out = prior, {}
+    if predictions.is_dir():
+        raise SpecError(f"{predictions}: a run or model predicts no windows", fix=_ANSWERED)
     if str(predictions) != PRIOR:
         predicted = {line.qid: line.windows for line in _read(predictions, Prediction)}
         if unknown := predicted.keys() - {query.qid for query in queries}:
@@ -187,6 +192,10 @@ def _read(path: Path, kind: type[_Line]) -> list[_Line]:
         (first, *_) = error.errors(include_url=False)
         place = ".".join(map(str, first["loc"]))
         told = first["msg"].removeprefix("Value error, ")
+        if first["type"] == "missing":
+            told = f"is missing among {', '.join(value)}"
+            near = nearest(place, value.keys() - kind.model_fields.keys())
+            fix = f"rename {near!r} to {place!r}" if near else fix
         raise CorpusError(": ".join(filter(None, (where, place, told))), fix=fix) from error
     return [*lines.values()]
 

@@ -182,6 +182,12 @@ def format_cells(name: str, metric: Metric) -> dict[str, str]:
     }
 
 
+def format_whole(name: str, metric: Metric) -> str:
+    """A value with its interval, as short as it goes: "97.7 % (96.0 to 99.1)"."""
+    cells = format_cells(name, metric)
+    return f"{cells['value']} ({cells['interval'].replace(' %', '')})"
+
+
 def format_baseline(name: str, value: float | None) -> str:
     """What is told without listening; "-" where it was not measured."""
     return "-" if value is None else format_value(name, value)

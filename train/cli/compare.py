@@ -102,12 +102,9 @@ def _print(found: Mapping[str, Mapping[Path, Tested]]) -> None:
 
 
 def _format(name: str, metric: Metric | None) -> str:
-    from train.bench.verdicts import format_cells
+    from train.bench.verdicts import format_whole
 
-    if metric is None:
-        return "-"
-    cells = format_cells(name, metric)
-    return f"{cells['value']} ({cells['interval']})"
+    return "-" if metric is None else format_whole(name, metric)
 
 
 def _shorten(runs: Sequence[Path]) -> list[str]:

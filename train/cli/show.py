@@ -6,28 +6,33 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from synth.base.errors import SpecError, first_line
 from train.export.files import is_hub_name
+
+_HUB_TIMEOUT_S: Final = 10
 
 if TYPE_CHECKING:
     from train.bench.metrics import Metric
 
 
 def metric_table(title: str, metrics: Mapping[str, Metric]) -> Table:
-    """Metrics as a table for the terminal; shares in percent."""
-    from train.bench.verdicts import format_cells, list_columns
+    """Metrics as a table for the terminal, 80 columns wide; shares in percent."""
+    from train.bench.verdicts import format_cells, format_whole, list_columns
 
-    table = Table(title=title)
-    table.add_column("metric", no_wrap=True)
-    columns = list_columns(metrics.values())
+    table = Table(title=title, box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("metric", overflow="fold")
+    columns = list_columns(metrics.values()) | {"value": "value (95 % interval)"}
+    del columns["interval"]
     for title in columns.values():
-        table.add_column(title, justify="right")
+        table.add_column(title.replace(" a", "\na"), justify="right")
     for name, metric in metrics.items():
-        cells = format_cells(name, metric)
+        cells = format_cells(name, metric) | {"value": format_whole(name, metric)}
         table.add_row(name, *(cells[key] for key in columns))
     return table
 
@@ -40,6 +45,25 @@ def tell_of_hub(model: str) -> None:
             "(HF_HUB_OFFLINE=1 uses downloaded models only)",
             file=sys.stderr,
         )
+    require_hub(model)
+
+
+def require_hub(model: str) -> None:
+    """Check that a model that must come from huggingface.co can: it is tried for a minute else."""
+    if not is_hub_name(Path(model)):
+        return
+    from huggingface_hub import constants, get_session, try_to_load_from_cache
+
+    if constants.HF_HUB_OFFLINE or isinstance(try_to_load_from_cache(model, "config.json"), str):
+        return
+    try:
+        get_session().head(constants.ENDPOINT, timeout=_HUB_TIMEOUT_S)
+    except Exception as error:  # of whichever library it asks through
+        host = constants.ENDPOINT.removeprefix("https://")
+        raise SpecError(
+            f"{model}: {host} cannot be reached: {first_line(error)}",
+            fix="give a folder that holds the model, or look at the network",
+        ) from error
 
 
 def quieten_transformers() -> None:

@@ -64,6 +64,9 @@ def train_command(
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of the run.")] = None,
+    device: Annotated[
+        str | None, typer.Option(help="cpu, cuda, ...; by default as the settings say.")
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Run folder; by default runs/CORPUS-HEAD.", file_okay=False)
     ] = None,
@@ -95,7 +98,7 @@ def train_command(
         from train.engine.ranks import is_leader
         from train.engine.run_folder import has_checkpoint
 
-    settings = make_config(corpus, config, clap, head, virtual, steps, seed, out)
+    settings = make_config(corpus, config, clap, head, virtual, steps, seed, out, device)
     if resume and not has_checkpoint(settings.out) and is_leader():
         print(f"no checkpoint in {settings.out}: starting from step 0", file=sys.stderr)
     quieten_transformers()
@@ -135,6 +138,7 @@ def make_config(
     steps: int | None,
     seed: int | None,
     out: Path | None,
+    device: str | None = None,
 ) -> TrainConfig:
     """The settings of a run: those of the file, or of the demo, and the options over them."""
     from train.config.run import AudioMode, parse_config, read_settings
@@ -160,6 +164,8 @@ def make_config(
         values["mode"] = AudioMode.VIRTUAL.value
     if seed is not None:
         values["seed"] = seed
+    if device is not None:
+        values["device"] = device
     config = parse_config(values, where)
     if head is not None and clap is None:
         heads = config.model.head.model_copy(update={"kind": head})

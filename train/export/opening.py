@@ -13,7 +13,7 @@ import torch
 
 from synth.base.doors import read_json, require_regular
 from synth.base.entry_points import find_entry_points
-from synth.base.errors import CorpusError, SpecError
+from synth.base.errors import CorpusError, SpecError, nearest
 from train.data.tokenizer import TextTokenizer
 from train.engine.run_folder import CHECKPOINT_FILE, CONFIG_FILE, MODEL_FILE, load_run
 from train.export.files import (
@@ -144,7 +144,9 @@ def _no_such_run(model: Path) -> CorpusError:
         return _no_model(model, f"no such run, and no folder {above}")
     runs = sorted(path.parent.name for path in above.glob(f"*/{MODEL_FILE}"))
     there = f"found in {above}: {', '.join(runs)}" if runs else f"{above} has no runs"
-    return _no_model(model, f"no such run; {there}")
+    near = nearest(model.name, runs)
+    fix = f"did you mean {above / near}?" if near else ACCEPTED
+    return CorpusError(f"{model}: no such run; {there}", fix=fix)
 
 
 _TOKENIZER: Final = (

@@ -29,6 +29,11 @@ MODEL_FORMATS: Final = {
     "onnx": "a trained model as two graphs from waveform and from text, for onnxruntime",
 }
 MODEL_EXPORT: Final = "train.cli.export:export_command"
+_COUNTED: Final = {
+    "left out": "left out, as no other recording gives another answer",
+    "uncertain": "queries left out, as not all listeners agree when the sound is heard",
+}
+"""What is counted of an export, in words."""
 _OF_MODELS: Final = ", ".join(MODEL_FORMATS)
 _HELP: Final = "; ".join(
     f"{name}: {about}"
@@ -109,7 +114,9 @@ def _print(corpus: Corpus, summary: ExportSummary) -> None:
         f"{summary.seconds:.1f} s"
     )
     if summary.counts:
-        console.print(", ".join(f"{name}: {count:,}" for name, count in summary.counts.items()))
+        counts = summary.counts.items()
+        told = (f"{_COUNTED.get(name, name)}: {count:,}" for name, count in counts)
+        console.print(", ".join(told), markup=False)
     say(f"export  {summary.paths['export']}")
     if needs := find_format(summary.format).needs:
         say(f"note: {needs}")

@@ -128,6 +128,7 @@ def _describe_library(
 def _print_library(
     intake: Intake, library: IngestedLibrary, splits: Mapping[str, int], above: int
 ) -> None:
+    from synth.sources.own.split_names import find_misspelt
 
     console = make_console()
     print_index(intake.source)
@@ -153,6 +154,9 @@ def _print_library(
     )
     if len(splits) > 1:
         _print_table(console, ("split", "clips"), splits)
+    own = {clip["source_split"] for clip in library.clips.rows("source_split")}
+    for line in find_misspelt(sorted(own)):
+        print_note(line)
     if above:
         say(
             f"{format_count(above, 'clip')} with peaks above full scale (column peak_db), "

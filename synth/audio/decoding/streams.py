@@ -270,8 +270,10 @@ def _find_wavpack_end(data: bytes) -> int:
 
 def _require(promised: int, there: int) -> None:
     if promised > there:
+        if there <= 0:
+            raise ClipError(ENDS_EARLY)
         raise ClipError(
-            f"is truncated: its header promises {promised:,} bytes, but {max(there, 0):,} are there"
+            f"is truncated: its header promises {promised:,} bytes, but {there:,} are there"
         )
 
 

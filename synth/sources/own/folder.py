@@ -26,7 +26,14 @@ from synth.sources import innermost
 from synth.sources.own.split_names import find_split_folders
 from synth.sources.reading.base import ClipRef, Settings
 from synth.sources.reading.collected import unheard_row
-from synth.sources.reading.files import FileSource, find_file, require_file, require_folder, walk
+from synth.sources.reading.files import (
+    FileSource,
+    explain_escape,
+    find_file,
+    require_file,
+    require_folder,
+    walk,
+)
 from synth.sources.reading.tables import (
     Columns,
     TableRow,
@@ -138,6 +145,11 @@ class FolderSource(FileSource):
                 )
             places.setdefault(ref.location, row.place)
             clips[ref.location] = joined
+        for location, place in places.items():
+            is_odd = ".." in location or location.startswith("/")
+            if is_odd and (reason := explain_escape(location, self.root)):
+                line = f"{place.rpartition(': ')[2]} of {path.name}"
+                clips[location] = replace(clips[location], refusal=f"{reason} ({line})")
         if row.keys().isdisjoint(("label", "tags", *captions)):
             yield from self._label_by_folder(clips.values())
         else:

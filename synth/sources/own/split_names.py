@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from synth.base.errors import SourceError
+from synth.base.errors import SourceError, nearest
 
 WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "train": ("train", "training"),
@@ -29,6 +29,14 @@ def split_kind(name: str) -> str:
     """`train`, `val`, `test` or `fold 1` for the name of a split; "" for any other name."""
     known = name.strip().casefold() if _KNOWN.fullmatch(name.strip()) else ""
     return _KINDS.get(known, known)
+
+
+def find_misspelt(names: Iterable[str]) -> list[str]:
+    """Names of splits that are nearly such a word, and what was probably meant."""
+    near = {name: nearest(name, _KINDS, 0.75) for name in names if not split_kind(name)}
+    return [
+        f"call split {name!r} of the library {it!r}, if it is" for name, it in near.items() if it
+    ]
 
 
 def find_split(path: Path) -> str:

@@ -215,7 +215,7 @@ def _csv_rows(
     path: Path, columns: Columns, delimiter: str, rows: Iterator[tuple[int, list[str]]]
 ) -> Iterator[TableRow]:
     line, header = next(rows, (1, []))
-    where = f"{path}: row {line}"
+    where = f"{path}: line {line}"
     if len(header) == 1 and ";" in header[0]:  # as spreadsheets of some countries write it
         raise SourceError(
             f"{where}: columns are separated by ';', expected {delimiter!r}",

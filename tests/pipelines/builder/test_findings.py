@@ -25,6 +25,7 @@ from pipelines.ingest.parts import count_refusals, format_refusals
 from pipelines.ingest.remedies import find_remedy
 from pipelines.store.places import Places
 from pipelines.store.store import Store
+from synth.audio.decoding.streams import ENDS_EARLY
 from synth.base.command import CommandResult
 from synth.base.errors import SegueError
 from synth.base.progress import Silent
@@ -140,6 +141,39 @@ def test_twenty_reasons_are_told_and_how_many_clips_have_others() -> None:
     lines = format_refusals(count_refusals(rows))
     assert len(lines) == 21
     assert lines[-1] == "and 3 for other reasons"
+
+
+@cases(
+    ("reasons", "told"),
+    [
+        (
+            [
+                *["is sampled at 192,000 Hz; clips.max_rate is 96,000 Hz"] * 3,
+                "is sampled at 3,000 Hz; clips.min_rate is 4,000 Hz",
+                "is sampled at 1,000 Hz; clips.min_rate is 4,000 Hz",
+            ],
+            [
+                "3 quarantined: is sampled at 192,000 Hz",
+                "`clips.max_rate: 192000` keeps them",
+                "2 quarantined: is sampled at 3,000 Hz",
+                "`clips.min_rate: 1000` keeps them",
+            ],
+        ),
+        (
+            [ENDS_EARLY, "is truncated or damaged: its header promises 2.00 s, but 1.00 s can be"],
+            [f"1 quarantined: {ENDS_EARLY}", "1 quarantined: is truncated or damaged: its header"],
+        ),
+        (
+            ["is the same sound as a.wav", "is the same sound as my dog.wav"],
+            ["2 quarantined: is the same sound as a.wav"],
+        ),
+    ],
+)
+def test_each_cause_has_its_line_and_its_remedy(reasons: list[str], told: list[str]) -> None:
+    rows = [refused(str(n), "x.wav", reason) for n, reason in enumerate(reasons)]
+    lines = format_refusals(count_refusals(rows))
+    assert len(lines) == sum("quarantined" in part for part in told)
+    assert all(part in "\n".join(lines) for part in told)
 
 
 def clips(label: str, **splits: int) -> list[dict[str, object]]:
@@ -347,6 +381,37 @@ def test_where_no_setting_helps_the_cause_is_told(
 
 
 @cases(
+    ("own", "asked", "told"),
+    [
+        ("12", {"train": ["1", "2"], "test": ["9"]}, "no clip is in test (['9']); the source's ow"),
+        (
+            ("trian", "test"),
+            {"train": ["train"], "test": ["test"]},
+            "call split 'trian' of the lib",
+        ),
+    ],
+)
+def test_a_split_that_has_no_clip_is_the_cause(
+    own: Sequence[str], asked: dict[str, list[str]], told: str, tmp_path: Path
+) -> None:
+    write_library(tmp_path / "sounds", THREE)
+    rows = [f"{label}/{take}.wav,{label},{own[take % 2]}" for label in THREE for take in range(4)]
+    (tmp_path / "sounds" / "dog" / "9.wav").touch()
+    rows = ["path,label,split", *rows, f"dog/9.wav,dog,{own[0]}"]
+    (tmp_path / "sounds" / "index.csv").write_text("\n".join(rows))
+    values = {
+        "corpus": "told",
+        "source": {"folder": {"root": str(tmp_path / "sounds")}},
+        "recipe": {"triplets": {"max_event_s": 1.0}},
+        "audio": {"sample_rate": RATE},
+        "splits": asked,
+    }
+    (line,) = try_plan(values, tmp_path)
+    assert told in line
+    assert "empty file" not in line
+
+
+@cases(
     ("reasons", "stage", "remedy"),
     [
         (["has 6 channels; clips.max_channels is 2"], "ingest", "`clips.max_channels: 6` keeps it"),
@@ -377,6 +442,13 @@ def test_where_no_setting_helps_the_cause_is_told(
 )
 def test_remedies_of_other_reasons(reasons: Sequence[str], stage: str, remedy: str) -> None:
     assert find_remedy([{"reason": reason, "stage": stage} for reason in reasons]) == remedy
+
+
+def test_a_remedy_says_of_how_many_labels_it_keeps_clips() -> None:
+    reason = "has a label that names no short event"
+    rows = [{"reason": reason, "labels": [label]} for label in ("dog", "owl", "hen", "fox")]
+    assert "fox" not in find_remedy(rows)
+    assert "keeps those of these 3 labels, if each" in find_remedy(rows)
 
 
 @cases("given", [{"train": 0.9, "test": 0.1}, {"train": 0.9, "val": 0.05, "test": 0.05}])

@@ -137,10 +137,10 @@ def test_a_part_of_a_library_is_not_published(
     bench: Callable[..., dict[str, Any]], tiny_set: Path, tmp_path: Path
 ) -> None:
     told = yaml.safe_load(tiny_set.read_text(encoding="utf-8"))
-    told["sources"]["foley"]["clips"] = 20
+    told["sources"]["foley"] |= {"clips": 20, "test": [1, 2]}
     tiny_set.write_text(yaml.safe_dump(told), encoding="utf-8")
     refused = bench("--workers", "0", "--folder", tmp_path / "published")
-    assert "this copy lists 16 of 20 clips" in refused["error"]
+    assert "this copy lists 8 of 20 clips of its own split 1, 2, from which" in refused["error"]
     assert not (tmp_path / "published").exists()
 
 

@@ -69,6 +69,7 @@ def test_paths_of_an_index_or_of_rows_out_of_the_library_are_quarantined(
         told = " ".join(reasons(found).values())
         assert len(found.quarantine) == 4
         assert (told.count("leads out of the library"), told.count("holds a NUL")) == (3, 1)
+        assert number or told.count("(row 3 of index.parquet)") == 1
 
 
 def test_a_path_with_two_dots_is_quarantined_even_where_it_comes_back(

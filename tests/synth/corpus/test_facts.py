@@ -27,6 +27,8 @@ def test_the_nearest_corpus_is_told_or_all_there_are(
 ) -> None:
     assert suggest_corpus(manifests / "tripelts", "") == f"did you mean {manifests / 'triplets'}?"
     every = f"there are {manifests / 'scenes'}, {manifests / 'triplets'}"
+    beside = f"did you mean {manifests / 'triplets'}?"
+    assert suggest_corpus(manifests.parent / "shards" / "triplets", "") == beside
     assert suggest_corpus(manifests / "birds", "") == every
     assert suggest_corpus(manifests.parent, "") == every
     monkeypatch.chdir(manifests.parent)

@@ -19,7 +19,7 @@ from pipelines.export import export_corpus
 from synth.audio.dsp import Pcm
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import Corpus
-from synth.derived.edits import EDIT, find_edits
+from synth.derived.edits import EDIT, find_edits, wordings
 from synth.derived.questions import Derived
 from synth.export.base import RANDOMNESS
 from synth.export.edits import edit_groups
@@ -27,6 +27,7 @@ from synth.export.items import ExportItem, Shard, list_shards
 from synth.scene.claim import claim_from_text
 from synth.scene.scene import Concat, from_text, to_text
 from synth.scene.timeline import places
+from synth.truth.change import find_change, list_claims
 from tests.kit.cases import cases
 from tests.kit.chats import read_lines
 from tests.kit.export_corpora import Exported, built
@@ -46,6 +47,12 @@ SIDES = ("before", "after")
 @pytest.fixture(scope="module")
 def edited(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     return built(tmp_path_factory, SPEC)
+
+
+@pytest.fixture(scope="module")
+def chosen(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    recipe = {"edits": {"pairs": {"train": 8, "test": 4}, "choices": 2}}
+    return built(tmp_path_factory, SPEC | {"corpus": "chosen", "recipe": recipe})
 
 
 @pytest.fixture(scope="module")
@@ -135,6 +142,33 @@ def test_datasets_reads_the_same(
             pcm, _ = soundfile.read(io.BytesIO(stem["audio"]["bytes"]), dtype="int16")
             assert stem["label"] == other["label"]
             assert np.array_equal(pcm, read(folder / other["audio"]))
+
+
+@cases("name", ["edits", "edits-webdataset", "edits-hf"])
+def test_choices_tell_source_target_and_rival_of_each_instruction(
+    exported: Exported, chosen: Corpus, edited: Corpus, name: str
+) -> None:
+    folder = exported(chosen, name)
+    text = (folder / "train_choices.jsonl").read_text(encoding="utf-8")
+    questions = [json.loads(line) for line in text.splitlines()]
+    assert len({question["id"] for question in questions}) == len(questions) >= 16
+    plan = chosen.samples("train", columns=["id", "group", "scene"]).to_pylist()
+    scenes = {row["id"]: from_text(row["scene"]) for row in plan}
+    for question in questions:
+        change = find_change(scenes[question["source"]], scenes[question["target"]])
+        other = find_change(scenes[question["source"]], scenes[question["rival"]])
+        assert change is not None
+        assert other is not None
+        assert change.kind.value == other.kind.value == question["kind"]
+        assert question["instruction"] in wordings(change, next(list_claims(change)))
+        assert question["instruction"] not in wordings(other, next(list_claims(other)))
+        members = {row["id"] for row in plan if row["group"] == question["group"]}
+        assert members == {question[name] for name in ("source", "target", "rival")}
+    assert "train_choices" not in (read_me := (folder / "README.md").read_text("utf-8"))
+    assert "SPLIT_choices.jsonl" in read_me
+    alone = exported(edited, name)
+    assert "choices" not in (alone / "README.md").read_text("utf-8")
+    assert not [*alone.glob("*choices*")]
 
 
 class Stretched(Shard):

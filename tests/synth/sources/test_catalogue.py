@@ -79,6 +79,7 @@ def test_a_peak_above_full_scale_is_accepted_and_measured(tmp_path: Path) -> Non
         (np.full(1, 0.5), "silent: a constant level"),
         (noise(1500), "clips.min_active_s is 0.1 s"),
         (np.pad(noise(100), (8000, 23_900)), r"is too short: 0\.050 s of sound"),
+        (np.pad([0.9], 8000), "is too short: one sample of sound; clips.min_active_s is 0.1 s"),
         (np.append(noise(16_000), np.nan), "finite"),
         (np.append(noise(16_000), np.inf), "finite"),
         (1e7 * noise(16_000), "full scale is 1"),

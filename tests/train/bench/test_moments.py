@@ -209,9 +209,9 @@ def test_what_does_not_count_is_told(queries: Path, options: list[str], said: st
     ("text", "message"),
     [
         ("[]", "line 1: expected an object"),
-        ("{", "line 1.* is not JSON"),
+        ("{", "line 1: is not JSON: [^:]* at column 2"),
         ("", "line 1: is longer than 67.11 MB"),
-        ('{"qid": 0}', "line 1: pred_relevant_windows: Field required"),
+        ('{"qid": 0}', "line 1: pred_relevant_windows: is missing among qid"),
         ('{"qid": 0, "pred_relevant_windows": [[1, 2]]}', "pred_relevant_windows.0.2"),
         ('{"qid": 0, "pred_relevant_windows": [[1, 2, NaN]]}', "line 1"),
         ('{"qid": 0, "pred_relevant_windows": [[0, 1, 1], [9, 5, 0.5]]}', "line 1: window 2 ends"),
@@ -230,6 +230,23 @@ def test_faulty_predictions_are_named(
     with pytest.raises(SegueError, match=message) as caught:
         score_moments(path, queries)
     assert caught.value.fix
+
+
+@cases(
+    ("name", "message", "fix"),
+    [
+        ("run", "run: a run or model predicts no windows", "give a file of predictions: JSON li"),
+        ("p.jsonl", "is missing among qid, pred_windows", "rename 'pred_windows' to 'pred_relev"),
+    ],
+)
+def test_what_is_no_file_of_predictions_has_its_fix(
+    queries: Path, tmp_path: Path, name: str, message: str, fix: str
+) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "p.jsonl").write_text('{"qid": 0, "pred_windows": []}\n', encoding="utf-8")
+    with pytest.raises(SegueError, match=message) as caught:
+        score_moments(tmp_path / name, queries)
+    assert caught.value.fix.startswith(fix)
 
 
 def test_windows_are_taken_by_their_scores() -> None:

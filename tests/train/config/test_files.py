@@ -122,7 +122,10 @@ def test_stages_are_scaled_to_any_number_of_steps(steps: int) -> None:
 def test_options_stand_over_the_file(tmp_path: Path) -> None:
     file = tmp_path / "train.yaml"
     file.write_text("batch: 8\nout: from-file\nseed: 1\n")
-    config = make_config(Path("c"), file, None, HeadKind.MLP, True, 10, 5, Path("from-option"))
+    config = make_config(
+        Path("c"), file, None, HeadKind.MLP, True, 10, 5, Path("from-option"), "cuda"
+    )
+    assert config.device == "cuda"
     assert (config.batch, config.seed, config.steps) == (8, 5, 10)
     assert config.out == Path("from-option")
     assert config.model.head.kind is HeadKind.MLP

@@ -98,6 +98,9 @@ def test_a_mistyped_run_is_told_with_the_runs_there_are(
     assert not capsys.readouterr().err
     with pytest.raises(CorpusError, match=r"^runs/typo: no such run; found in runs: mine, mlp "):
         open_model(Path("runs/typo"))
+    with pytest.raises(CorpusError) as error:
+        open_model(Path("runs/minne"))
+    assert error.value.fix == "did you mean runs/mine?"
     for missing in ("typo", "/none/here", "../none/here", "none/a/b"):
         with pytest.raises(CorpusError, match="no such run"):
             open_model(Path(missing))
@@ -107,6 +110,7 @@ def test_only_a_name_that_is_no_place_here_is_asked_of_the_hub(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     assert is_hub_name(Path("laion/clap-htsat-unfused"))
     tell_of_hub("laion/clap-htsat-unfused")
     assert "looked up on huggingface.co" in capsys.readouterr().err
