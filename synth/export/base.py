@@ -144,7 +144,7 @@ class Whole:
         facts = self.corpus.facts
         how = read_how(name)
         for word, text in words.items():
-            how = how.replace(word, text)
+            how = how.replace(word, text).strip()
         counts = "\n".join(
             f"| {split} | {sum(shard.samples for shard in self.of_split(split)):,} |"
             for split in self.splits

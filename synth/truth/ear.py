@@ -1,6 +1,7 @@
 """The ear: which blocks of 50 ms of a sound are audible, by their levels.
 
 A block is compared with the loudest one of its own sound, and with all that is heard at its time.
+`ExcerptBlocks` keeps what is known of an excerpt, so that it is worked out once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How the sounds of a timeline lie to one another, whoever hears them."""
+"""How the sounds of a timeline lie to one another, and how loud, long and high they are."""
 
 from __future__ import annotations
 

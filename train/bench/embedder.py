@@ -181,7 +181,7 @@ def embed_sounds(
             cut_to_longest(waveform, sound.name, embedder, cut)
             for waveform, sound in zip(whole, batch, strict=True)
         ]
-        was_cut += sum(len(part) < len(all_) for part, all_ in zip(fitted, whole, strict=True))
+        was_cut += sum(len(part) < len(full) for part, full in zip(fitted, whole, strict=True))
         parts.append(embedder.audio(fitted))
         check_finite(parts[-1], [sound.name for sound in batch])
     embedded = np.concatenate(parts)

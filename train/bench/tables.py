@@ -53,12 +53,16 @@ def rows(
             yield number, row
 
 
-def _refuse_empty(path: Path, number: int, row: Mapping[str, str], columns: Iterable[str]) -> None:
+def _refuse_empty(
+    path: Path,
+    number: int,
+    row: Mapping[str, str],
+    columns: Iterable[str],
+    fix: str = "fill it in, or remove the row",
+) -> None:
     for column in columns:
         if not row[column].strip():
-            raise CorpusError(
-                f"{path}: row {number}: {column!r} is empty", fix="fill it in, or remove the row"
-            )
+            raise CorpusError(f"{path}: row {number}: {column!r} is empty", fix=fix)
 
 
 @contextmanager
@@ -468,6 +472,7 @@ PROBE_TEXTS: Final = ("id", "caption", "text", "connective")
 PROBE_COLUMNS: Final = (*PROBE_TEXTS, "outcome", "reason")
 TOOL: Final = b"tool"
 MADE: Final = "made"
+_CUT_AGAIN: Final = "cut the set again; `--id-column` names the column of audio files"
 _MEND: Final = "give the Parquet file that `segue text probe pte|bat|as-then-set` wrote"
 
 Planner = Callable[[list[ProbedSentence], BenchSettings], TaskPlan | TaskRefusal]
@@ -496,7 +501,7 @@ def probes_benchmark(table: Path, audio: Path, settings: BenchSettings = DEFAULT
             if row["outcome"] != MADE:
                 left_out[f"captions left out: {row['reason']}"] += 1
                 continue
-            _refuse_empty(table, number, row, PROBE_TEXTS)
+            _refuse_empty(table, number, row, PROBE_TEXTS, _CUT_AGAIN)
             sound = files.number(row["id"], number)
             sentences.append(ProbedSentence(sound, *(row[name] for name in PROBE_TEXTS[1:])))
     if not sentences:
@@ -522,11 +527,18 @@ def _read_tool(table: Path) -> str:
     if not table.is_file():
         raise CorpusError(f"{table}: no such file", fix=_MEND)
     try:
-        metadata: Mapping[bytes, bytes] = pq.read_schema(table).metadata or {}
+        schema = pq.read_schema(table)
     except (pa.ArrowException, OSError) as error:
         if getattr(error, "errno", None):  # of the system, not about the file
             raise
         raise CorpusError(f"{table}: is not a Parquet file", fix=_MEND) from error
+    metadata: Mapping[bytes, bytes] = schema.metadata or {}
     if TOOL not in metadata:
         raise CorpusError(f"{table}: does not say which probe made it", fix=_MEND)
+    if others := [
+        column.name
+        for column in schema
+        if column.name in PROBE_COLUMNS and not pa.types.is_string(column.type)
+    ]:
+        raise CorpusError(f"{table}: no texts in column {', '.join(others)}", fix=_MEND)
     return metadata[TOOL].decode()

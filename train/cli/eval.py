@@ -159,7 +159,7 @@ def eval_command(
     from train.config.run import AudioMode
 
     if is_moments := data.suffix == QUERIES:
-        refuse_given(given, given - _OF_MOMENTS, "says nothing about predicted windows")
+        refuse_given(given, given - _OF_MOMENTS, "counts for nothing beside predicted windows")
     quieten_transformers()
     expect(data, PathKind.CORPUS, PathKind.OTHER)
     tell_of_hub(checkpoint_tokenizer(model, tokenizer) if is_checkpoint(model) else str(model))

@@ -30,7 +30,7 @@ def metric_table(title: str, metrics: Mapping[str, Metric]) -> Table:
     columns = list_columns(metrics.values()) | {"value": "value (95 % interval)"}
     del columns["interval"]
     for title in columns.values():
-        table.add_column(title.replace(" a", "\na"), justify="right")
+        table.add_column(title.replace(" a", "\na"), justify="right")  # text alone, trivial audio
     for name, metric in metrics.items():
         cells = format_cells(name, metric) | {"value": format_whole(name, metric)}
         table.add_row(name, *(cells[key] for key in columns))
@@ -49,7 +49,7 @@ def tell_of_hub(model: str) -> None:
 
 
 def require_hub(model: str) -> None:
-    """Check that a model that must come from huggingface.co can: it is tried for a minute else."""
+    """Check that huggingface.co can be reached where a model is there alone, in seconds."""
     if not is_hub_name(Path(model)):
         return
     from huggingface_hub import constants, get_session, try_to_load_from_cache

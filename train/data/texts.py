@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -54,9 +54,23 @@ class Texts:
     denied: tuple[Sequence[str], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """The texts of one sample."""
+
+    claim: str
+    caption: str
+    positives: Sequence[str]
+    negatives: Sequence[str]
+
+
 @dataclass(frozen=True)
 class TextSampler:
-    """Chooses the texts of samples, and changes them as the settings ask."""
+    """Chooses the texts of samples, and changes them as the settings ask.
+
+    Args:
+        tags: Tags of each clip, by clip id.
+    """
 
     sampling: TextSampling
     tags: Mapping[str, Sequence[Tag]]
@@ -87,10 +101,21 @@ class TextSampler:
 
     def texts(self, rows: Sequence[Row], stage: Stage, step: int) -> Texts:
         """The texts of a batch, in a step of the run."""
-        return Texts(*zip(*(self._tell(row, stage, step) for row in rows), strict=True))
+        told = [self._tell(row, stage, step) for row in rows]
+        denied: tuple[Sequence[str], ...] = ((),) * len(rows)
+        if Role.DENIED in stage.roles:
+            denied = tuple(_select_denied(row) for row in rows)
+        return Texts(
+            captions=tuple(each.caption for each in told),
+            claims=tuple(each.claim for each in told),
+            meanings=tuple(find_meaning(each.caption, each.claim) for each in told),
+            positives=tuple(each.positives for each in told),
+            negatives=tuple(each.negatives for each in told),
+            denied=denied,
+        )
 
-    def _tell(self, row: Row, stage: Stage, step: int) -> tuple[Any, ...]:
-        """What `Texts` has of one sample."""
+    def _tell(self, row: Row, stage: Stage, step: int) -> _Told:
+        """A caption of a sample, and the other texts that its loss asks for."""
         stage = row.adapt(stage)
         rng = Randomness(self.seed).at(f"text/{step}", row.position)
         said: list[Sentence] = [{"text": row["caption"], "claim": row["claim"]}]
@@ -109,10 +134,8 @@ class TextSampler:
         texts = [chosen["text"], *positives, *negatives]
         if tags and rng.random() < self.sampling.p_insert.at(step):
             texts = self._insert_denial(texts, tags, rng)
-        caption, claim, behind = texts[0], chosen["claim"], 1 + len(positives)
-        denied = [text["text"] for text in row["negatives"] if text["kind"] == FULLY_NEGATED]
-        others = texts[1:behind], texts[behind:], denied[:1] if Role.DENIED in stage.roles else ()
-        return caption, claim, find_meaning(caption, claim), *others
+        behind = 1 + len(positives)
+        return _Told(chosen["claim"], texts[0], texts[1:behind], texts[behind:])
 
     def _tags(self, clips: Iterable[str]) -> list[Tag]:
         return [tag for clip in clips for tag in self.tags.get(clip, ())]
@@ -153,7 +176,10 @@ def _join_tags(tags: Sequence[Tag]) -> Sentence | None:
     sentence = join_tags(tags)
     if not sentence.text:
         return None
-    return {"text": sentence.text, "claim": claim_to_text(tag_claim(sentence.present))}
+    return {
+        "text": sentence.text,
+        "claim": claim_to_text(tag_claim(sentence.present)),
+    }
 
 
 def _select_positives(row: Row, caption: Sentence, stage: Stage) -> list[str]:
@@ -170,3 +196,7 @@ def _select_negatives(row: Row, caption: Sentence | None, stage: Stage) -> list[
         told = {caption["text"]} if "connective" in caption else {caption["text"], row["caption"]}
         found = [text for text in found if text.get("against", "") in {"", *told}]
     return [text["text"] for text in found]
+
+
+def _select_denied(row: Row) -> list[str]:
+    return [text["text"] for text in row["negatives"] if text["kind"] == FULLY_NEGATED][:1]

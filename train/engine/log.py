@@ -178,7 +178,6 @@ class Meter:
         self.samples = 0
         self.warning = ""
         """What holds the run up, and what helps; empty while nothing does."""
-        self._has_warned = False
         self._clock = clock
         self._ran = ran
         self._begun = clock()
@@ -239,7 +238,4 @@ class Meter:
 
     def __str__(self) -> str:
         speed = f"{self.samples_per_s:.0f} samples/s  data wait {self.data_wait:.0%}"
-        if not self.warning or self._has_warned:
-            return speed
-        self._has_warned = True  # on a busy machine every line would say so
-        return f"{speed}  {self.warning}"
+        return f"{speed}  held up by other work" if self.warning else speed

@@ -128,12 +128,22 @@ class Tested:
     other_weights: bool
 
 
+class _Metric(BaseModel):
+    value: float | None
+    low: float | None
+    high: float | None
+    chance: float | None
+    n: int
+    text: float | None = None
+    trivial: float | None = None
+
+
 class _Facts(BaseModel):
     facts: dict[str, str] = {}
     left_out: dict[str, int] = {}
 
 
-_METRICS: Final = TypeAdapter(dict[str, dict[str, int | float | None]])
+_METRICS: Final = TypeAdapter(dict[str, _Metric])
 _NOT_TOLD: Final = _Facts()
 _MEND: Final = "test again, or remove the file"
 
@@ -150,25 +160,24 @@ def _read(path: Path, run: Path, weights: str) -> Tested:
     told = _NOT_TOLD
     at = path
     try:
-        values = _METRICS.validate_python(read_json(path, fix=_MEND))
-        metrics = {name: _metric(facts) for name, facts in values.items()}
+        metrics = _METRICS.validate_python(read_json(path, fix=_MEND))
         if path.name == METRICS_FILE and beside.is_file():
             at = beside
             told = _Facts.model_validate(read_json(beside, fix=_MEND))
-    except (ValidationError, TypeError) as error:
+    except ValidationError as error:
         raise CorpusError(f"{at}: not results of `segue eval`", fix=_MEND) from error
     below = path.relative_to(run)
     return Tested(
         name=str(below.parent) if below.parent.name else below.stem,
-        metrics=metrics,
+        metrics={name: _metric(one) for name, one in metrics.items()},
         facts=told.facts,
         left_out=told.left_out,
         other_weights=told.facts.get(WEIGHTS, weights) != weights,
     )
 
 
-def _metric(facts: Mapping[str, Any]) -> Metric:
-    known: dict[str, Any] = {
-        name: math.nan if value is None else value for name, value in facts.items()
-    }
-    return Metric(**known)
+def _metric(one: _Metric) -> Metric:
+    value, low, high, chance = (
+        math.nan if each is None else each for each in (one.value, one.low, one.high, one.chance)
+    )
+    return Metric(value, low, high, chance, one.n, text=one.text, trivial=one.trivial)

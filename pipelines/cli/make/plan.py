@@ -31,7 +31,7 @@ _TRAINING = "Preflight of a training run"
 _OF_TRAINING: Final = frozenset(
     {
         *("--loader", "--split", "--keep-groups", "--epochs"),
-        *("--most-lost", "--steps-per-s", "--price-per-gpu-hour"),
+        *("--steps-per-s", "--price-per-gpu-hour"),
     }
 )
 

@@ -98,7 +98,7 @@ class RowSource(Settings):
         """
         what, fix = self.expected
         if not self.root.is_file():
-            require_folder(self.root, "the dataset's folder", fix)
+            require_folder(self.root, "the file or folder", fix)
         tables = list(self._list_tables())
         if not tables:
             raise SourceError(f"{self.root}: no {what}", fix=fix)
@@ -297,6 +297,11 @@ class HuggingFaceSource(RowSource):
 
     name: ClassVar[str] = "hf"
     expected = "Hugging Face dataset", _HF_MEND
+
+    def refs(self) -> Iterator[ClipRef]:
+        """One clip a row; the split is the dataset's own."""
+        require_folder(self.root, "the dataset's folder", _HF_MEND)
+        return super().refs()
 
     def _list_tables(self) -> Iterator[SoundTable]:
         if (self.root / "dataset_dict.json").is_file():

@@ -12,14 +12,13 @@ from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Final, TypeAlias
+from typing import Any, Final
 
-from pydantic import BaseModel, Field
-
+from synth.base import doors
 from synth.base.errors import SourceError
 from synth.labels.lexicon import Tag
-from synth.sources.reading.files import read_form, read_json, require_file
-from synth.sources.reading.tables import Columns, TableRow, read_cells, read_list, read_rows
+from synth.sources.reading.files import read_json, require_file
+from synth.sources.reading.tables import Columns, TableRow, read_list, read_rows
 from synth.text.tags.tags import TagCategory, TagVocabulary, find_category, spell
 
 # Tables of MTG-Jamendo: a row a track, with as many columns as it has tags.
@@ -54,21 +53,36 @@ def read_jamendo(
     path: Path, merged: Mapping[tuple[str, str], str] = _NONE
 ) -> Iterator[JamendoTrack]:
     """The rows of a table, one at a time; `merged` are other spellings of tags (`tag_map.json`)."""
-    require_file(path, "the table", "check the path")
     track = None
-    for line, cells in read_cells(path, "check the path", delimiter="\t", quoted=False):
-        if line == 1 and cells[0] == HEADER[0]:
+    try:
+        doors.require_regular(path, refuse=SourceError)
+        with path.open(encoding="utf-8-sig", newline="\n") as lines:
+            for track in _read_tracks(path, lines, merged):
+                yield track
+    except OSError as error:
+        raise SourceError(
+            f"{path}: cannot be read: {error.strerror or error}", fix="check the path"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise SourceError(f"{path}: is not text in UTF-8", fix="save it as UTF-8") from error
+    if track is None:
+        raise SourceError(f"{path}: has no rows", fix="use the file as published")
+
+
+def _read_tracks(
+    path: Path, lines: Iterable[str], merged: Mapping[tuple[str, str], str]
+) -> Iterator[JamendoTrack]:
+    for number, line in enumerate(lines, start=1):
+        cells = line.rstrip("\r\n").split("\t")
+        if not line.strip() or (number == 1 and cells[0] == HEADER[0]):
             continue
-        where = f"{path}: line {line}"
+        where = f"{path}: line {number}"
         if len(cells) < len(HEADER):
             raise SourceError(
                 f"{where}: {len(cells)} columns", fix="expected six or more, separated by tabs"
             )
         tags = (_tag(where, cell, merged) for cell in cells[5:] if cell.strip())
-        track = JamendoTrack(cells[0], cells[3], cells[4], tuple(dict.fromkeys(tags)), line)
-        yield track
-    if track is None:
-        raise SourceError(f"{path}: has no rows", fix="use the file as published")
+        yield JamendoTrack(cells[0], cells[3], cells[4], tuple(dict.fromkeys(tags)), number)
 
 
 def _tag(where: str, cell: str, merged: Mapping[tuple[str, str], str]) -> Tag:
@@ -83,7 +97,6 @@ FORMATS: Final = (
     "file with a column caption, tag, tags (`rock; piano` or `genre:rock; instrument:piano`) or "
     "aspect_list"
 )
-_Words: TypeAlias = Annotated[str, Field(strict=True, pattern=r"\S")]
 _ID_COLUMNS: Final = ("id", "audiocap_id", "track_id", "ytid", "path", "file")
 _TAG_COLUMNS: Final = ("tags", "tag", "aspect_list")
 
@@ -141,36 +154,43 @@ def parse_tag(name: str) -> Tag:
     return Tag(kind.value if kind else "", _spell(name))
 
 
-class _Prediction(BaseModel):
-    """An entry of LP-MusicCaps' captions."""
-
-    prediction: _Words
-
-
-class _Aspects(BaseModel):
-    """A clip of MusicCaps."""
-
-    aspect_list: list[_Words]
-    caption: str
-
-
 def _json_items(path: Path) -> list[TaggedRecording]:
     match read_json(path):
-        case [str(), *_]:
-            names = enumerate(read_form(path, list[_Words]), start=1)
-            return [TaggedRecording(str(row), (parse_tag(name),)) for row, name in names]
-        case [{"prediction": _}, *_]:
-            entries = enumerate(read_form(path, list[_Prediction]), start=1)
-            return [TaggedRecording(str(row), (), _tidy(e.prediction)) for row, e in entries]
-        case {**value} if any(isinstance(e, dict) and "aspect_list" in e for e in value.values()):
-            clips = read_form(path, dict[str, _Aspects]).items()
+        case [str(), *_] as value:
             return [
-                TaggedRecording(
-                    key, _drop_repeats(map(parse_tag, clip.aspect_list)), _tidy(clip.caption)
-                )
-                for key, clip in clips
+                TaggedRecording(str(row), (_parse_name(path, row, name),))
+                for row, name in enumerate(value, start=1)
             ]
+        case [{"prediction": _}, *_] as value:
+            return [_parse_prediction(path, row, entry) for row, entry in enumerate(value, start=1)]
+        case dict() as value if value and all(
+            isinstance(entry, dict) and "aspect_list" in entry for entry in value.values()
+        ):
+            return [_parse_aspects(path, key, entry) for key, entry in value.items()]
     raise SourceError(f"{path}: holds neither tags nor captions", fix=f"expected {FORMATS}")
+
+
+def _parse_prediction(path: Path, row: int, entry: Any) -> TaggedRecording:
+    match entry:
+        case {"prediction": str(caption)} if caption.strip():
+            return TaggedRecording(str(row), (), _tidy(caption))
+    raise SourceError(f"{path}: entry {row}: has no text in prediction", fix="leave it out")
+
+
+def _parse_aspects(path: Path, key: str, entry: Mapping[str, Any]) -> TaggedRecording:
+    match entry:
+        case {"aspect_list": list(aspects), "caption": str(caption)}:
+            tags = _drop_repeats(_parse_name(path, key, aspect) for aspect in aspects)
+            return TaggedRecording(key, tags, _tidy(caption))
+    raise SourceError(
+        f"{path}: entry {key!r}: aspect_list is not a list, or caption not text", fix="leave it out"
+    )
+
+
+def _parse_name(path: Path, row: int | str, name: Any) -> Tag:
+    if not isinstance(name, str) or not name.strip():
+        raise SourceError(f"{path}: entry {row}: {name!r} is not a tag", fix="expected text")
+    return parse_tag(name)
 
 
 def _spell(name: str) -> str:

@@ -1,4 +1,8 @@
-"""Where a caption's temporal connectives are, and which of them join nothing."""
+"""Where a caption's temporal connectives are, which of them join nothing, and what they join.
+
+What stands on either side is tested for being a clause, and its verb inflected where a connective
+asks for another form.
+"""
 
 from __future__ import annotations
 

@@ -216,8 +216,6 @@ def test_the_pool_holds_each_claim_once_and_only_known_labels(statements: list[S
 # Contrast: sentences sorted by truth, and a group in which no text betrays its side.
 
 
-# The run-time type checker samples containers with `random`, also inside strategies.
-
 DOG, RAIN = Event("dog", Excerpt("d", 0, 100)), Event("rain", Excerpt("r", 0, 96))
 ORDER = [word for word in Connective if word.is_order]
 RULE = Provenance.of_rule("test")
@@ -303,7 +301,7 @@ def test_what_is_neither_proven_nor_refuted_is_left_out() -> None:
     judged = judge(caption, others, heard, Tolerance())
     assert judged.positives == ()
     assert [negative.text for negative in judged.negatives] == ["rain before dog"]
-    # DOG text is listed once and never beside itself.
+    # A text is listed once and never beside itself.
     same, cat = (
         Caption(text, Event("cat"), "", RULE, EditKind.REPLACE) for text in ("a dog", "cat")
     )

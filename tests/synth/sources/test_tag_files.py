@@ -110,8 +110,8 @@ def test_files_that_cannot_be_read(file: Write) -> None:
     faults: tuple[tuple[Callable[[Path], object], str, str | bytes | None, str], ...] = (
         (read_vocabulary, "a.json", "[1, 2]", "neither tags nor captions"),
         (read_vocabulary, "a.json", "{", "is not JSON"),
-        (read_vocabulary, "a.json", '["rock", 3]', "1: Input should be a valid string"),
-        (read_vocabulary, "a.json", '[{"prediction": "x"}, {}]', "1.prediction: Field required"),
+        (read_vocabulary, "a.json", '["rock", 3]', "entry 2: 3 is not a tag"),
+        (read_vocabulary, "a.json", '[{"prediction": "x"}, {}]', "entry 2: has no text in predict"),
         (read_vocabulary, "a.csv", "x,y\n1,2\n", "has the columns x, y"),
         (read_vocabulary, "a.csv", "id,tag\n1,rock,pop\n", "line 2: expected 2 fields"),
         (
@@ -126,8 +126,8 @@ def test_files_that_cannot_be_read(file: Write) -> None:
         (read_items, "b.csv", b"\xff\xfe\x00", "line 1: 'utf-8'"),
         (read_items, "a.tsv", f"{HEADER}track_7\tartist_1\n", "line 2: 2 columns"),
         (read_items, "a.tsv", f"{HEADER}a\tb\tc\td\te\trock\n", "line 2: 'rock' is not a tag"),
-        (read_tracks, "none.tsv", None, "not found"),
-        (read_tracks, "b.tsv", b"\xff\xfe\x00", "line 1: 'utf-8'"),
+        (read_tracks, "none.tsv", None, "cannot be read"),
+        (read_tracks, "b.tsv", b"\xff\xfe\x00", "not text in UTF-8"),
         # A second header is no row.
         (read_tracks, "joined.tsv", f"{HEADER}\n{HEADER}\n", "is not a tag"),
     )

@@ -120,7 +120,7 @@ def test_esc50_is_classified_by_averaged_templates(tables: Any) -> None:
 
 
 def test_clips_of_one_recording_are_drawn_together(tables: Any) -> None:
-    # Nine clips of low tables.tones of which three are called high: right six times of nine.
+    # Nine clips of low tones, of which three are called high: right six times of nine.
     clips = [(tables.sound("low", "low", f"{k}.wav"), "high" if k < 3 else "low") for k in range(9)]
     alone = tables.write(("filename", "category"), *clips)
     kept = ((*clip, "one" if k < 3 else "two") for k, clip in enumerate(clips))

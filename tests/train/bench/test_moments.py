@@ -194,8 +194,8 @@ def test_absent_sounds_count_only_where_they_were_asked_for(queries: Path, tmp_p
 @cases(
     ("options", "said"),
     [
-        (["--task", "bat"], "error: --task says nothing about predicted windows"),
-        (["--split", "test"], "error: --split says nothing about predicted windows"),
+        (["--task", "bat"], "error: --task: counts for nothing beside predicted windows"),
+        (["--split", "test"], "error: --split: counts for nothing beside predicted windows"),
         (["--seed", "1"], "test_absent.jsonl is missing"),
     ],
 )

@@ -30,8 +30,7 @@ def test_a_run_that_is_held_up_says_so_and_takes_it_back() -> None:
     assert not meter.warning  # too early to tell
     clocks.step(meter, 1.9, 0.1)
     assert meter.warning.startswith("0.53 steps/s: other work leaves this process 10% of a")
-    assert meter.warning in str(meter)
-    assert meter.warning not in str(meter)  # once is enough
+    assert str(meter).endswith("held up by other work")
     for _ in range(200):
         clocks.step(meter, 0.1, 0.97)
     assert not meter.warning

@@ -17,6 +17,7 @@ from transformers import (
     RobertaConfig,
     RobertaModel,
     T5Config,
+    T5EncoderModel,
     T5Model,
 )
 
@@ -61,6 +62,13 @@ def t5(folder: Path) -> Any:
     return model.eval().encoder  # which alone is a tower
 
 
+def t5_encoder(folder: Path) -> Any:
+    """Saved without the decoder, though its configuration has one."""
+    encoder = T5EncoderModel(t5(folder).config)
+    encoder.save_pretrained(folder)
+    return encoder.eval()
+
+
 def clip(folder: Path) -> Any:
     text = CLIPTextConfig(vocab_size=20, max_position_embeddings=30, eos_token_id=2, **SIZES)
     vision = {"image_size": 8, "patch_size": 4, **SIZES}
@@ -71,7 +79,7 @@ def clip(folder: Path) -> Any:
     return model.eval().text_model
 
 
-@pytest.mark.parametrize("make", [roberta, t5, clip])
+@pytest.mark.parametrize("make", [roberta, t5, t5_encoder, clip])
 @torch.no_grad()
 def test_tokens_are_the_last_hidden_states(make: Any, tmp_path: Path) -> None:
     theirs = make(tmp_path)

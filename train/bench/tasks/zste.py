@@ -33,6 +33,8 @@ from train.bench.settings import BenchSettings, fill_template
 from train.bench.tasks.samples import LABELLED, Samples
 
 RECIPE: Final = "triplets"
+_ONE: Final = "share"
+"""The score of a question that is right or wrong as a whole."""
 T1: Final = "The sound of {}"
 
 
@@ -194,8 +196,8 @@ def pair_tasks(
     questions: list[tuple[PromptChoice, dict[str, str]]] = [
         (present.select(True), {"t2a": "strict", "t2b": "any"}),
         (present.select(False), {"t2c": "strict", "t2d": "any"}),
-        *((part, {f"t3{name}": ""}) for name, part in _split_by_order(order)),
-        *((part, {f"t4{name}": ""}) for name, part in _split_by_order(harder)),
+        *((part, {f"t3{name}": _ONE}) for name, part in _split_by_order(order)),
+        *((part, {f"t4{name}": _ONE}) for name, part in _split_by_order(harder)),
         (places, {"t5a": "strict", "t5a_half_credit": "half_credit"}),
         (both, {"t5b": "strict", "t5b_half_credit": "half_credit"}),
     ]
@@ -209,7 +211,8 @@ def pair_tasks(
             sounds = np.array([pair.number for pair in question.heard], dtype=np.int64)
             own = np.take_along_axis(similarity[sounds], question.options, axis=1)
             given = own, question.correct, groups[sounds], settings.seed
-            measured = choose_two(*given) if all(scores.values()) else {"": choose_one(*given)}
+            one = set(scores.values()) == {_ONE}
+            measured = {_ONE: choose_one(*given)} if one else choose_two(*given)
             metrics |= {f"zste_{name}": measured[score] for name, score in scores.items()}
         return metrics
 
