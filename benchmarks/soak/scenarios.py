@@ -51,7 +51,8 @@ SMALL: Final = merged(
 PART_CLIPS: Final = 2
 LIBRARY: Final = "SEGUE_SOAK_LIBRARY"
 BEGUN: Final = (
-    *("receipt.json", "clips.parquet", "quarantine.parquet", "plan.parquet", "shards.parquet"),
+    *("claim.json", "clips.parquet", "quarantine.parquet", "plan.parquet", "shards.parquet"),
+    "receipt.json",
     *(".tar", ".tar.parquet", ".tar.json", "samples.parquet", "corpus.json"),
 )
 """What the first of two specs is killed before it renames."""

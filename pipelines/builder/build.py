@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.builder.claim import read_finished
+from pipelines.builder.claim import drop_claim, read_finished
 from pipelines.builder.differences import refuse_other_bytes, remove_damaged, unmark
 from pipelines.builder.finalise import finalise
 from pipelines.builder.finalise import promote as promote_to_latest
@@ -306,6 +306,7 @@ def conclude(prepared: Prepared, promote: bool = True) -> Summary:
         clean(places)
         facts = finalise(prepared.spec, prepared.library, places, shards, prepared.receipt)
         unmark(places)
+    drop_claim(places)
     if promote:
         promote_to_latest(places)
     quarantine = prepared.library.quarantine

@@ -1,11 +1,13 @@
 """Whose version is this? It belongs to the first spec that writes it.
 
-`receipt.json` names the owner: it is written before anything else of a version, then of no files.
-Another spec may take over only what holds a plan and nothing rendered; the old plan's files go.
+`claim.json` names the owner until `corpus.json` does. It is written before anything else of a
+version. Another spec may take over only what holds a plan and nothing rendered; then the files of
+the old plan go first, what certifies them before all others.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -14,6 +16,8 @@ from pipelines.config.spec import PLAN_VERSION, Spec
 from pipelines.ingest.parts import INGEST_VERSION
 from pipelines.store.places import Places
 from synth.audio.render import RENDER_VERSION
+from synth.base.atomic import write_text
+from synth.base.doors import read_json
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import CLIPS_FILE, CORPUS_FILE, PLAN_FILE, QUARANTINE_FILE, SAMPLES_FILE
 from synth.corpus.facts import read_facts
@@ -22,6 +26,7 @@ from synth.corpus.schema import FORMAT_VERSION
 from synth.labels.lexicon import words_digest
 from synth.sources import drop_places
 
+CLAIM_FILE: Final = "claim.json"
 SHARDS_FILE: Final = "shards.parquet"
 BUILD_DIGEST: Final = "build_digest"
 PLAN_FILES: Final = (SHARDS_FILE, PLAN_FILE, QUARANTINE_FILE, CLIPS_FILE)
@@ -32,20 +37,27 @@ def claim_version(places: Places, digest: str) -> None:
     """Make the version that of a build; for the version's sole writer, before it writes."""
     if read_finished(places, digest) is not None:
         return
-    receipt = VersionReceipt.read(places.manifests)
-    if receipt is not None and receipt.digest == digest:
+    owner = _read_owner(places)
+    if owner == digest:
         return
-    if receipt is not None and _holds_shards(places):
+    if owner is not None and _holds_shards(places):
         raise CorpusError(
             f"{places.format_path(places.manifests)}: version {places.version!r} was "
             "started with another spec or other clips, and is not finished",
             fix="give the spec another `version`, finish this one with its own spec, or delete "
             f"{places.format_path(places.manifests)} and {places.format_path(places.shards)}",
         )
-    VersionReceipt(places.manifests, digest, {}).write()
-    places.store.put(places.manifests / RECEIPT_FILE)
-    if receipt is not None:
-        remove_files(places, PLAN_FILES)
+    if owner is not None:
+        remove_files(places, [RECEIPT_FILE, *PLAN_FILES])
+    path = places.manifests / CLAIM_FILE
+    write_text(path, json.dumps({"digest": digest}) + "\n")
+    places.store.put(path)
+
+
+def drop_claim(places: Places) -> None:
+    """Remove the claim of a finished version, whose `corpus.json` names its owner."""
+    if (places.manifests / CLAIM_FILE).is_file():
+        remove_files(places, [CLAIM_FILE])
 
 
 def read_finished(places: Places, digest: str) -> dict[str, Any] | None:
@@ -66,6 +78,19 @@ def refuse_other_build(places: Places, owner: str, digest: str) -> None:
             "spec or other clips",
             fix="a finished version never changes: give the spec another `version`, or none",
         )
+
+
+def _read_owner(places: Places) -> str | None:
+    """The digest of the build that the version belongs to; None where nobody has claimed it."""
+    path = places.manifests / CLAIM_FILE
+    fix = f"delete {places.format_path(places.manifests)} and build again"
+    if not path.exists():
+        receipt = VersionReceipt.read(places.manifests)
+        return None if receipt is None else receipt.digest
+    match read_json(path, fix=fix):
+        case {"digest": str(digest)}:
+            return digest
+    raise CorpusError(f"{path}: damaged: lacks the digest of a build", fix=fix)
 
 
 def _holds_shards(places: Places) -> bool:

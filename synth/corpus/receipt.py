@@ -1,8 +1,7 @@
 """The receipt of a version: size and hash of each of its manifests, by which damage is told.
 
-`receipt.json` is written before all else, for no file yet, and so says whose the version is; when a
-plan is made, for the files of the plan; and before `corpus.json`, for all. Versions of before there
-were receipts have none, and are read all the same.
+`receipt.json` is written when a plan is made, for the files of the plan, and again before
+`corpus.json`, for all. Versions of before there were receipts have none, and are read all the same.
 """
 
 from __future__ import annotations

@@ -200,9 +200,9 @@ def test_interrupt_ends_planning_workers(tmp_path: Path) -> None:
     finally:
         process.kill()
     assert {path.name for path in (tmp_path / "out").rglob("words/*/*")} == {
+        "claim.json",
         "clips.parquet",
         "quarantine.parquet",
-        "receipt.json",
     }
 
 
