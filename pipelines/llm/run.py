@@ -187,11 +187,12 @@ class Books:
         )
 
     @contextmanager
-    def hold(self) -> Iterator[None]:
-        """Be the only run that buys for these tasks."""
+    def hold(self, observer: Observer) -> Iterator[None]:
+        """Be the only run that buys for these tasks; in one order, so that no two wait for ever."""
         with ExitStack() as locks:
-            for stage in self.stages:
-                locks.enter_context(stage.ledger.store.hold(stage.ledger.number))
+            ledgers = [stage.ledger for stage in self.stages]
+            for ledger in sorted(ledgers, key=lambda ledger: ledger.number):
+                locks.enter_context(ledger.store.hold(ledger.number, observer))
             yield
 
     def write(self) -> dict[str, ItemOutcome]:
@@ -291,7 +292,7 @@ def generate(settings: GenerateSettings, observer: Observer) -> GenerateSummary:
     limit = run.check_budget()
     with AnswerStore.open(settings.store_path) as store:
         books = Books(run, store, str(settings.out.resolve()), limit)
-        with books.hold():
+        with books.hold(observer):
             for stage in books.stages:
                 stage.recover()
             if settings.retry_failed:

@@ -73,7 +73,7 @@ class GenerateSettings(AskSettings):
     seed: int | None = None
     batch: bool = False
     retry_failed: bool = False
-    poll_s: float = 30.0
+    poll_s: float = Field(default=30.0, gt=0, le=86_400)
     policy: Policy = Policy(attempts=8)
 
     @property

@@ -196,4 +196,4 @@ def test_the_command_tells_runs_from_corpora(run: Path, tmp_path: Path) -> None:
     assert (told["report"], told["run"], told["finished"]) == (str(out), "run", True)
     check_page(out.read_text(encoding="utf-8"))
     with pytest.raises(SpecError, match="has no samples"):
-        report_command(run, out, samples=3, observer=Silent())
+        report_command(run, out, given={"--samples"}, observer=Silent())

@@ -85,7 +85,7 @@ def build_command(
     settings = RenderSettings(timeout_s=timeout, retries=retries)
     if built is not None:
         why = f"version {version} is there, and is rebuilt in this process and its workers"
-        refuse_given(given, {"--engine", "--prefect"}, why)
+        refuse_given(given, {"--engine", *(["--prefect"] if prefect else [])}, why)
         return reproduce_version(built, asked, workers, settings, observer)
     summary = run_build(asked, out, choose_engine(engine, workers), prefect, observer, settings)
     return CommandResult(summary.to_json(), partial(print_summary, summary))

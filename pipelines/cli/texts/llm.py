@@ -13,6 +13,7 @@ from rich.table import Table
 
 from pipelines.cli.common.show import print_read, say
 from pipelines.llm.money.prices import Nano, format_cost, to_nanos
+from synth.base.choice import check_values
 from synth.base.command import CommandResult, Given, refuse_given
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
@@ -101,32 +102,33 @@ def llm_run_command(
         refuse_given(given, {"--concurrency"}, "a batch is one request")
     else:
         refuse_given(given, {"--poll"}, "needs --batch")
-    settings = GenerateSettings(
-        task=task,
-        source=source,
-        out=out,
-        model=model,
-        base_url=base_url,
-        key_variable=key_variable,
-        budget=budget,
-        prices=prices,
-        local=local,
-        store=store,
-        split=split,
-        limit=limit,
-        concurrency=concurrency,
-        timeout_s=timeout,
-        positives=positives,
-        variants=variants,
-        verify_model=verify_model,
-        id_column=id_column,
-        columns=_parse_pairs("--column", column),
-        constants=_parse_pairs("--set", set_),
-        seed=seed,
-        batch=batch,
-        retry_failed=retry_failed,
-        poll_s=poll,
-    )
+    values = {
+        "task": task,
+        "source": source,
+        "out": out,
+        "model": model,
+        "base_url": base_url,
+        "key_variable": key_variable,
+        "budget": budget,
+        "prices": prices,
+        "local": local,
+        "store": store,
+        "split": split,
+        "limit": limit,
+        "concurrency": concurrency,
+        "timeout_s": timeout,
+        "positives": positives,
+        "variants": variants,
+        "verify_model": verify_model,
+        "id_column": id_column,
+        "columns": _parse_pairs("--column", column),
+        "constants": _parse_pairs("--set", set_),
+        "seed": seed,
+        "batch": batch,
+        "retry_failed": retry_failed,
+        "poll_s": poll,
+    }
+    settings = check_values(GenerateSettings, values, fix="see `segue llm run --help`")
     if dry_run:
         cost = estimate(settings)
         reader = verify_model or model

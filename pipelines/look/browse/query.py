@@ -17,14 +17,13 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.checks.audit import read_audible
 from pipelines.look.browse.guard import SEARCH_S, limit_time
 from pipelines.look.console.database import connect
 from synth.base.atomic import file_state
 from synth.base.errors import SegueError
 from synth.corpus.corpus import CLIPS_FILE
 from synth.corpus.licence import effective_licence, parse_licence
-from synth.corpus.schema import CLIPS, PLAN
+from synth.corpus.schema import AUDIBLE, CLIPS, PLAN
 from synth.corpus.validation import check_columns, explain_damage, make_damage_error
 
 # What a reader asks to see, and the condition that it puts to the rows.
@@ -200,11 +199,13 @@ class Manifest:
         self._files = path, path.with_name(CLIPS_FILE)
         with explain_damage(path):
             self._states = [file_state(file) for file in self._files]
-        self.rows = check_columns(path, PLAN).num_rows
-        """How many samples there are."""
+        metadata = check_columns(path, PLAN)
         check_columns(path.with_name(CLIPS_FILE), CLIPS)
-        self.audible = read_audible(path)
-        """Shortest overlap that can be heard, in frames."""
+        self.rows = metadata.num_rows
+        """How many samples there are."""
+        audible = (metadata.metadata or {}).get(AUDIBLE.encode())
+        self.audible = None if audible is None else int(audible)
+        """Shortest overlap that can be heard, in frames; None in manifests of older versions."""
         self._spill = tempfile.TemporaryDirectory(prefix="segue-browse-")
         self._database = connect(self._spill.name, memory="1GB")
         # Else every question reads the places of all columns of all row groups anew.

@@ -37,13 +37,14 @@ class JudgedCaption:
 
     Args:
         kind: Edit kind of a negative, or `restatement`.
-        holds: Whether the timeline proves a true one, or refutes a false one.
+        holds: Whether the timeline proves a true one, or refutes a false one; None where the
+            manifest does not say what can be heard.
     """
 
     text: str
     kind: str
     generator: str
-    holds: bool
+    holds: bool | None
     reason: str | None = None
 
 
@@ -83,12 +84,15 @@ def _build_view(manifest: Manifest, row: Mapping[str, Any]) -> SampleView:
     clips = manifest.find_clips(sorted(set(row["clips"])))
     tags = {name: [tag.name for tag in heard_tags(clip["tags"])] for name, clip in clips.items()}
     heard = annotate(read_timeline(row), tags)
-    rate, tolerance = row["sample_rate"], Tolerance(audible=manifest.audible)
-    judge = Explainer(heard, tolerance, rate)
+    judge = None
+    if manifest.audible is not None:
+        tolerance = Tolerance(audible=manifest.audible)
+        judge = Explainer(heard, tolerance, row["sample_rate"])
     main = {"text": row["caption"], "claim": row["claim"], "kind": row["relation"]}
-    drawing = draw(scene, row["frames"], rate, heard=read_timeline(row))
+    drawing = draw(scene, row["frames"], row["sample_rate"], heard=read_timeline(row))
     siblings = manifest.find_siblings(row)
     licences = [clips[name]["licence"] if name in clips else "" for name in row["clips"]]
+    rate = row["sample_rate"]
     return SampleView(
         row=row,
         drawing=drawing,
@@ -115,15 +119,19 @@ def _draw_row(row: Mapping[str, Any], colours: Mapping[str, int]) -> Drawing:
     return draw(scene, row["frames"], row["sample_rate"], colours, read_timeline(row))
 
 
-def _judge_true(caption: Mapping[str, str], judge: Explainer) -> JudgedCaption:
-    holds = proves(judge.heard, claim_from_text(caption["claim"]), judge.tolerance)
+def _judge_true(caption: Mapping[str, str], judge: Explainer | None) -> JudgedCaption:
+    holds = None
+    if judge is not None:
+        claim = claim_from_text(caption["claim"])
+        holds = proves(judge.heard, claim, judge.tolerance)
     return JudgedCaption(caption["text"], caption["kind"], caption["generator"], holds)
 
 
-def _judge_false(caption: Mapping[str, str], judge: Explainer) -> JudgedCaption:
-    reason = judge.explain(claim_from_text(caption["claim"]))
-    told = caption["text"], caption["kind"], caption["generator"]
-    return JudgedCaption(*told, reason is not None, reason)
+def _judge_false(caption: Mapping[str, str], judge: Explainer | None) -> JudgedCaption:
+    claim = claim_from_text(caption["claim"])
+    reason = None if judge is None else judge.explain(claim)
+    holds = None if judge is None else reason is not None
+    return JudgedCaption(caption["text"], caption["kind"], caption["generator"], holds, reason)
 
 
 # Text of the page: links, words found, numbers with their nouns.

@@ -204,8 +204,6 @@ def test_a_place_that_cannot_be_written_is_told_with_a_fix() -> None:
     ("words", "told"),
     [
         ("plan none.yaml --no-keep-groups --epochs 1", "--epochs, --keep-groups: needs --gpus"),
-        ("inspect none --seed 0", "--seed: needs --captions"),
-        ("inspect none --captions 3 --samples 5", "--samples: only captions are printed"),
         ("audit none --samples 8000", "--samples: needs --blind or --trivial"),
         ("audit none --export x --samples 8000", "--samples: needs --blind"),
         ("sql none select --out x.csv --rows 50", "--rows: the whole answer is written"),

@@ -236,8 +236,8 @@ def test_a_run_is_no_corpus_and_a_corpus_no_run(manifests: Path, tmp_path: Path)
         export_command(run, "hf", out, observer=Silent())
     with pytest.raises(SpecError, match="is a corpus, not a training run"):
         export_command(manifests, "transformers", out, observer=Silent())
-    with pytest.raises(SpecError, match="no splits and no workers"):
-        export_command(run, "transformers", out, split=["test"], observer=Silent())
+    with pytest.raises(SpecError, match="no splits and workers"):
+        export_command(run, "transformers", out, given={"--split"}, observer=Silent())
     with pytest.raises(SegueError, match="no trained model here"):
         export_command(tmp_path, "transformers", out, observer=Silent())
     assert not out.exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.llm.money.prices import NANOS
-from pipelines.llm.run import generate
+from pipelines.llm.money.store import WAITING
+from pipelines.llm.run import GenerateSummary, generate
 from pipelines.llm.runner import StopKind
 from synth.base.errors import SpecError
 from synth.base.progress import Silent
@@ -202,21 +204,29 @@ def test_a_fifth_of_all_requests_fails(tmp_path: Path) -> None:
     assert not states.keys() - {"read", "fault"}
 
 
-def test_of_two_runs_at_once_one_is_refused(tmp_path: Path) -> None:
+def test_of_two_runs_at_once_one_waits_and_buys_nothing_again(tmp_path: Path) -> None:
     with LlmServer(obliging, key=KEY) as server:
         first = settings(tmp_path, server.base_url, captions(20))
         second = first.model_copy(update={"out": tmp_path / "b.parquet"})
-        refused: list[SpecError] = []
+        waits = threading.Event()
+        later: list[GenerateSummary] = []
+
+        class Waits(Silent):
+            def start(self, phase: str, total: int, unit: str, done: int | None = None) -> None:
+                if phase == WAITING:
+                    waits.set()
+
+        other = threading.Thread(target=lambda: later.append(generate(second, Waits())))
 
         class RunsAnother(Silent):
             def start(self, phase: str, total: int, unit: str, done: int | None = None) -> None:
-                with pytest.raises(SpecError, match="another run asks this model") as caught:
-                    generate(second, Silent())
-                refused.append(caught.value)
+                if not waits.is_set():
+                    other.start()
+                    assert waits.wait(60)
 
         done = generate(first, RunsAnother())
-        again = generate(second, Silent())
-    assert len(refused) == 1
+        other.join()
+    (again,) = later
     assert (done.answered, again.answered, again.account.requests) == (20, 20, 0)
     assert set(asked(server).values()) == {1}
 

@@ -90,19 +90,6 @@ def test_who_makes_the_store_just_now_is_waited_for(tmp_path: Path) -> None:
         ends.join()
 
 
-def test_one_run_at_a_time_buys_in_a_scope(store: AnswerStore, path: Path) -> None:
-    with AnswerStore.open(path) as second:
-        with (
-            store.hold(1),
-            second.hold(2),
-            pytest.raises(SpecError, match="another run asks"),
-            second.hold(1),
-        ):
-            pass
-        with second.hold(1):
-            pass
-
-
 def test_a_reply_waits_until_it_is_read_and_what_was_on_its_way_stays_paid_for(
     store: AnswerStore,
 ) -> None:
