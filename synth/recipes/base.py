@@ -131,10 +131,6 @@ def by_label(clips: Iterable[Clip]) -> dict[str, list[Clip]]:
     return labelled
 
 
-_LEAST_LUFS: Final = -70
-"""What is quieter is left out of every measure of loudness (ITU-R BS.1770-4)."""
-
-
 @dataclass(frozen=True, slots=True)
 class Levels:
     """Gain control of single sounds.
@@ -158,8 +154,6 @@ class Levels:
         below = self.target_lufs - loudness_lufs - self.max_gain_db
         if below <= self.max_below_db:
             return None
-        if loudness_lufs < _LEAST_LUFS:
-            return f"is silent but for noise: under {_LEAST_LUFS:g} LUFS, where no meter counts"
         return (
             f"is too quiet: {loudness_lufs:.0f} LUFS, raised by {self.max_gain_db:g} dB it is "
             f"still {below:.0f} dB below the others"

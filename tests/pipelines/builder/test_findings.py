@@ -285,7 +285,7 @@ def apply_remedies(values: dict[str, Any], told: str) -> dict[str, Any]:
         (TWO | {"siren": [6.0] * 3}, {"triplets": {}}, {"clips": {"max_s": 5}}, "lasts"),
         (TWO, {"triplets": {}}, {"clips": {"min_rate": 22_050}}, "is sampled at"),
         (TWO, {"triplets": {}}, {"clips": {"max_rate": 8_000}}, "is sampled at"),
-        (TWO | {"siren": [1.0] * 3}, {"triplets": {}}, {"gain": 1e-3}, "is too quiet"),
+        (TWO | {"siren": [1.0] * 3}, {"triplets": {}}, {"gain": 1e-4}, "is too quiet"),
         (TWO | {"kazoo": [1.0] * 3}, {"counts": {}}, {}, "can be counted"),
         ({"a kazoo": [1.0] * 3}, {"counts": {}}, {}, "can be counted"),
         ({"dog": [2.5] * 3}, {"counts": {}}, {}, "holds no single sound"),
