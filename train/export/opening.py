@@ -18,6 +18,7 @@ from train.data.tokenizer import TextTokenizer
 from train.engine.run_folder import CHECKPOINT_FILE, CONFIG_FILE, MODEL_FILE, load_run
 from train.export.files import (
     ACCEPTED,
+    HEADS_FILE,
     SETTINGS_FILE,
     checkpoint_tokenizer,
     is_checkpoint,
@@ -82,7 +83,8 @@ def model_kind(model: Path) -> ModelKind:
 def _folder_kind(folder: Path) -> ModelKind:
     if any((folder / name).is_file() for name in (MODEL_FILE, CHECKPOINT_FILE)):
         return ModelKind.RUN
-    if (folder / SETTINGS_FILE).is_file():
+    # Heads without settings are no plain ClapModel: opening them says what is missing.
+    if any((folder / name).is_file() for name in (SETTINGS_FILE, HEADS_FILE)):
         return ModelKind.EXPORT
     # First, as config.json may be that of its text half alone.
     if "audio_cfg" in (_facts(folder / _OPEN_CLIP).get("model_cfg") or ()):

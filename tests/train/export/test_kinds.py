@@ -9,7 +9,7 @@ import pytest
 
 from synth.base.errors import CorpusError
 from train.cli.show import tell_of_hub
-from train.export.files import ACCEPTED, is_hub_name
+from train.export.files import ACCEPTED, HEADS_FILE, is_hub_name
 from train.export.opening import ModelKind, model_kind, open_model
 
 
@@ -62,6 +62,9 @@ def test_the_kinds_that_are_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     for name in ("pe_audio", "pe_audio_video"):
         there = _write(tmp_path / name, config={"model_type": name, "architectures": None})
         assert model_kind(there) is ModelKind.PE_AUDIO
+    (clap / HEADS_FILE).touch()  # without its settings, it says so when it is opened
+    assert model_kind(clap) is ModelKind.EXPORT
+    (clap / HEADS_FILE).unlink()
     assert model_kind(_write(clap, segue={})) is ModelKind.EXPORT
     facts = {
         "config": {"model_type": "roberta"},
