@@ -58,6 +58,7 @@ def demo_command(
     """
     from pipelines.look.inspection import rebuild
     from synth.corpus.corpus import Corpus
+    from train.bench.verdicts import format_whole
 
     started = time.monotonic()
     spec = make_demo_spec(source, test_folds)
@@ -80,10 +81,7 @@ def demo_command(
         for key, first in next(iter(metrics.values())).items():
             if key not in HEADLINES:
                 continue
-            shown = (
-                f"{100 * one.value:.1f} % ({100 * one.low:.1f} to {100 * one.high:.1f})"
-                for one in (found[key] for found in metrics.values())
-            )
+            shown = (format_whole(key, found[key]) for found in metrics.values())
             table.add_row(key, *shown, f"{100 * first.chance:.1f} %", f"{first.n:,}")
         make_console().print(table)
         if quick:

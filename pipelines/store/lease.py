@@ -26,6 +26,7 @@ from filelock import FileLock, Timeout
 
 from synth.base.atomic import write_text
 from synth.base.errors import CorpusError, SegueError
+from synth.base.progress import Observer, Silent
 from synth.storage import Remote, StorageError, refuse_url
 from synth.storage.url import join_keys
 
@@ -224,6 +225,7 @@ def _read(remote: Remote, key: str) -> dict[str, Any]:
 
 LOCK_FILE: Final = ".lock"
 POLL_S: Final = 0.1
+WAITING: Final = "wait for another run"
 
 
 @contextmanager
@@ -264,6 +266,22 @@ def hold_lock(lock: Path, refusal: SegueError) -> Iterator[None]:
 @contextmanager
 def wait_for_turn(folder: Path) -> Iterator[None]:
     """Wait until no other process writes the folder, then hold it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder / LOCK_FILE, thread_local=False).acquire(poll_interval=POLL_S):
+    with wait_for_lock(folder / LOCK_FILE, Silent()):
         yield
+
+
+@contextmanager
+def wait_for_lock(lock: Path, observer: Observer) -> Iterator[None]:
+    """Wait until no other process holds a lock, and tell of it; then hold it."""
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    file = FileLock(lock, thread_local=False)
+    try:
+        file.acquire(blocking=False)
+    except Timeout:
+        observer.start(WAITING, 1, "runs")
+        file.acquire(poll_interval=POLL_S)
+        observer.finish(WAITING)
+    try:
+        yield
+    finally:
+        file.release()

@@ -11,15 +11,14 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
-from filelock import FileLock, Timeout
-
+from pipelines.store.lease import wait_for_lock
 from synth.base.doors import require_regular
 from synth.base.errors import SpecError
 from synth.base.progress import Observer
@@ -27,8 +26,6 @@ from synth.corpus.schema import canonical_json
 from synth.llm.reply import PromptItem
 
 STORE_VERSION: Final = 2
-WAITING: Final = "wait for another run"
-POLL_S: Final = 1.0
 
 _APPLICATION: Final = 0x5365_676C  # "Segl"
 _BUSY_S: Final = 60.0
@@ -102,20 +99,9 @@ class AnswerStore:
         """Close the file."""
         self._connection.close()
 
-    @contextmanager
-    def hold(self, scope: int, observer: Observer) -> Iterator[None]:
+    def hold(self, scope: int, observer: Observer) -> AbstractContextManager[None]:
         """Be the only process that buys in a scope, once the one before has ended."""
-        lock = FileLock(self.path.with_name(f"{self.path.name}.{scope}.lock"), thread_local=False)
-        try:
-            lock.acquire(blocking=False)
-        except Timeout:
-            observer.start(WAITING, 1, "runs")
-            lock.acquire(poll_interval=POLL_S)
-            observer.finish(WAITING, f"that used {self.path}, too")
-        try:
-            yield
-        finally:
-            lock.release()
+        return wait_for_lock(self.path.with_name(f"{self.path.name}.{scope}.lock"), observer)
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:

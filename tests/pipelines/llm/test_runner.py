@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.llm.money.prices import NANOS
-from pipelines.llm.money.store import WAITING
 from pipelines.llm.run import GenerateSummary, generate
 from pipelines.llm.runner import StopKind
+from pipelines.store.lease import WAITING
 from synth.base.errors import SpecError
 from synth.base.progress import Silent
 from tests.kit.llm_server import LlmServer
