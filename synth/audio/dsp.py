@@ -116,7 +116,8 @@ def attacks(audio: Audio, rate: int, rise_db: Decibels = _ATTACK_DB) -> Int8[np.
     lengths = np.diff(np.append(starts, len(audio))).astype(np.float64)
     # Over 10 ms the pitch of a low voice is heard as beats.
     energies, counts = (
-        scipy.ndimage.convolve1d(each, _ATTACK_HOPS, mode="constant") for each in (energy, lengths)
+        scipy.ndimage.convolve1d(values, _ATTACK_HOPS, mode="constant")
+        for values in (energy, lengths)
     )
     powers = energies / counts
     decibels = 10 * np.log10(np.maximum(powers, 10 ** (SILENCE_DB / 10)))
@@ -126,8 +127,8 @@ def attacks(audio: Audio, rate: int, rise_db: Decibels = _ATTACK_DB) -> Int8[np.
     # Of peaks that are equal to the last bit each would be taken for the highest.
     apart = padded - 1e-9 * np.arange(len(padded))
     peaks, _ = scipy.signal.find_peaks(apart, prominence=rise_db)
-    each = np.bincount(starts[peaks - 1] // block, minlength=len(marks))
-    return each.clip(max=np.iinfo(np.int8).max).astype(np.int8)
+    counts_by_block = np.bincount(starts[peaks - 1] // block, minlength=len(marks))
+    return counts_by_block.clip(max=np.iinfo(np.int8).max).astype(np.int8)
 
 
 def weighted_levels(audio: Audio, rate: int) -> Float32[np.ndarray, " blocks"]:
@@ -221,8 +222,8 @@ def loudness(audio: Audio, rate: int) -> Decibels:
     squares = np.square(scipy.signal.sosfilt(_k_filter(rate), audio))
     powers = np.add.reduceat(squares, edges[edges < len(audio)])[::2] / (block * rate)
     loud = powers[powers >= _GATE]
-    heard = loud[loud > loud.mean() / 10] if len(loud) else loud
-    return -0.691 + 10 * math.log10(heard.mean()) if len(heard) else SILENCE_DB
+    gated = loud[loud > loud.mean() / 10] if len(loud) else loud
+    return -0.691 + 10 * math.log10(gated.mean()) if len(gated) else SILENCE_DB
 
 
 @lru_cache(maxsize=16)
@@ -234,7 +235,7 @@ def _k_filter(rate: int) -> Float64[np.ndarray, "2 6"]:
 
     shelf = IIRfilter(4.0, 1 / np.sqrt(2), 1500.0, rate, "high_shelf")
     high = IIRfilter(0.0, 0.5, 38.0, rate, "high_pass")
-    return np.array([[*each.b, *each.a] for each in (shelf, high)])
+    return np.array([[*stage.b, *stage.a] for stage in (shelf, high)])
 
 
 def between_class_gains(

@@ -57,8 +57,8 @@ def measure_reverberation(audio: Audio, rate: int) -> Seconds:
         return 0.0
     around = (_FALL_BLOCKS, _FALL_BLOCKS)
     decibels = np.pad(levels(audio, rate), around, constant_values=SILENCE_DB)
-    heard = np.maximum(decibels, decibels.max() - _FALL_DB)
-    fall = float((heard[:-_FALL_BLOCKS] - heard[_FALL_BLOCKS:]).max())
+    floored = np.maximum(decibels, decibels.max() - _FALL_DB)
+    fall = float((floored[:-_FALL_BLOCKS] - floored[_FALL_BLOCKS:]).max())
     return 60 * _FALL_BLOCKS * LEVEL_HOP_S / max(fall, 1e-3)
 
 
@@ -68,9 +68,9 @@ def measure_brightness(audio: Audio, rate: int) -> float:
     if frames < 2:
         return 0.0
     pitches, powers = scipy.signal.welch(audio, rate, nperseg=frames)
-    heard = powers[1:] * 10 ** (librosa.A_weighting(pitches[1:]) / 10)
-    total = float(heard.sum())
-    return float(np.log2((heard * pitches[1:]).sum() / total / 1000)) if total else 0.0
+    weighted = powers[1:] * 10 ** (librosa.A_weighting(pitches[1:]) / 10)
+    total = float(weighted.sum())
+    return float(np.log2((weighted * pitches[1:]).sum() / total / 1000)) if total else 0.0
 
 
 def measure_level(audio: Audio, rate: int) -> Decibels:
@@ -85,11 +85,11 @@ def measure_slope(audio: Audio, rate: int) -> Decibels:
     loudest. A steady sound under a gain that rises by 18 dB gives some 9 dB.
     """
     decibels = weighted_levels(audio, rate).astype(np.float64)
-    heard = np.flatnonzero(decibels >= decibels.max(initial=SILENCE_DB) - _HEARD_DB)
-    half = (heard[-1] + 1 - heard[0]) // 2 if len(heard) else 0
+    audible = np.flatnonzero(decibels >= decibels.max(initial=SILENCE_DB) - _HEARD_DB)
+    half = (audible[-1] + 1 - audible[0]) // 2 if len(audible) else 0
     if not half:
         return 0.0
-    powers = 10 ** (decibels[heard[0] : heard[-1] + 1] / 10)
+    powers = 10 ** (decibels[audible[0] : audible[-1] + 1] / 10)
     return float(10 * np.log10(powers[-half:].mean() / powers[:half].mean()))
 
 
@@ -155,9 +155,9 @@ def _put_far(audio: Audio, rate: int, rng: np.random.Generator) -> Audio:
     """Dull, in a room, and quieter by `FAR_DB` where it is loudest, A-weighted."""
     cutoff = min(FAR_CUTOFF_HZ, 0.45 * rate)
     dull = scipy.signal.sosfilt(scipy.signal.butter(2, cutoff, fs=rate, output="sos"), audio)
-    heard = FAR_ROOM.play(np.asarray(dull, dtype=np.float32), rate, rng)
-    gain_db = measure_level(audio, rate) + FAR_DB - measure_level(heard, rate)
-    return heard * np.float32(to_gain(gain_db))
+    distant = FAR_ROOM.play(np.asarray(dull, dtype=np.float32), rate, rng)
+    gain_db = measure_level(audio, rate) + FAR_DB - measure_level(distant, rate)
+    return distant * np.float32(to_gain(gain_db))
 
 
 def _shift(audio: Audio, rate: int, rng: np.random.Generator, *, semitones: float) -> Audio:
@@ -213,7 +213,7 @@ class RequiredChange:
         old, new = self.measure(before, rate), self.measure(after, rate)
         change = float(np.log2(new / old)) if self.is_ratio else new - old
         asked = (change, self.least), (new, self.own)
-        if all(bound is None or found / bound >= share for found, bound in asked):
+        if all(bound is None or value / bound >= share for value, bound in asked):
             return ""
         return f"its {self.what} was {old:.2f} and is {new:.2f}"
 

@@ -156,10 +156,10 @@ def parse_json(
         reason = "it holds half of a surrogate pair"
         raise refuse(f"{plain_text(where)}: is not JSON: {reason}", fix=fix) from error
     except (ValueError, RecursionError) as error:
-        told = str(error)
+        problem = str(error)
         if isinstance(error, json.JSONDecodeError) and error.lineno == 1:
-            told = f"{error.msg} at column {error.colno}"  # `where` may tell the line
-        raise refuse(f"{plain_text(where)}: is not JSON: {told}", fix=fix) from error
+            problem = f"{error.msg} at column {error.colno}"  # `where` may tell the line
+        raise refuse(f"{plain_text(where)}: is not JSON: {problem}", fix=fix) from error
     return value
 
 

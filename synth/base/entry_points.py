@@ -13,10 +13,10 @@ from synth.base.errors import SegueError
 Base = TypeVar("Base")
 
 
-def find_entry_points(group: str, ours: Collection[str]) -> dict[str, EntryPoint]:
+def find_entry_points(group: str, built_in: Collection[str]) -> dict[str, EntryPoint]:
     """The entry points of a group by name; a name of ours is not theirs to take."""
     points = list_installed(group, tuple(sys.path))
-    return {point.name: point for point in points if point.name not in ours}
+    return {point.name: point for point in points if point.name not in built_in}
 
 
 @cache

@@ -95,8 +95,8 @@ class LexiconError(SegueError):
 
 def shorten(value: Any) -> str:
     """A value for an error message, on one line and not long."""
-    said = repr(value)
-    return said if len(said) <= _SHOWN else f"{said[:_SHOWN]}..."
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 def nearest(name: str, known: Iterable[str], likeness: float = 0.6) -> str | None:
@@ -105,7 +105,7 @@ def nearest(name: str, known: Iterable[str], likeness: float = 0.6) -> str | Non
     Args:
         likeness: Least that the two must have, 0 to 1: `difflib.SequenceMatcher.ratio`.
     """
-    spelt = {each.casefold(): each for each in known}
+    spelt = {candidate.casefold(): candidate for candidate in known}
     near = difflib.get_close_matches(name.strip().casefold(), spelt, 1, likeness)
     return spelt[near[0]] if near else None
 

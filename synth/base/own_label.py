@@ -59,8 +59,8 @@ class OwnLabel(StrictModel):
 
     def label(self, name: str) -> str:
         """The label of this name that carries this."""
-        told = (f"{key}: {_write(value)}" for key, value in self if value not in (None, ()))
-        text = _BETWEEN.join(told)
+        fields = (f"{key}: {_write(value)}" for key, value in self if value not in (None, ()))
+        text = _BETWEEN.join(fields)
         return f"{name} {{{text}}}" if text else name
 
 
@@ -70,10 +70,10 @@ def read_own(label: str) -> tuple[str, OwnLabel | None]:
     match = _OWN.fullmatch(label) if label.endswith("}") else None
     if match is None:
         return label, None
-    told = dict(part.partition(": ")[::2] for part in match["told"].split(_BETWEEN))
-    lists = {key: told[key].split(_LISTED) for key in ("also", "excludes") if key in told}
+    fields = dict(part.partition(": ")[::2] for part in match["told"].split(_BETWEEN))
+    lists = {key: fields[key].split(_LISTED) for key in ("also", "excludes") if key in fields}
     try:
-        return match["name"], OwnLabel.model_validate({**told, **lists})
+        return match["name"], OwnLabel.model_validate({**fields, **lists})
     except ValidationError:
         return label, None
 

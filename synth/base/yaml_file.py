@@ -187,8 +187,8 @@ def _find_faults(
             yield keys, f"expected a finite number, got {value}"
         case int() if abs(value) >= 2**64:
             yield keys, "the number is too large"
-        case str() if found := _CONTROL.search(value):
-            yield keys, f"the character {found[0]!a} is not allowed in a text"
+        case str() if character := _CONTROL.search(value):
+            yield keys, f"the character {character[0]!a} is not allowed in a text"
 
 
 def _describe_problem(error: yaml.MarkedYAMLError) -> str:
@@ -271,10 +271,10 @@ def explain_errors(
     error: ValidationError, file: YamlFile, model: type[BaseModel], fix: str = ""
 ) -> SpecError:
     """All faults of a file as one error."""
-    found = sorted(_group_by_setting(error, file).items(), key=lambda each: file.order(each[0]))
+    groups = sorted(_group_by_setting(error, file).items(), key=lambda item: file.order(item[0]))
     lines = [
         f"{file.place(keys)}: {_describe_faults(keys, faults, file, model)}"
-        for keys, faults in found
+        for keys, faults in groups
     ]
     return SpecError("\n".join(lines), fix=fix)
 
@@ -284,17 +284,17 @@ def _group_by_setting(error: ValidationError, file: YamlFile) -> dict[Location, 
 
     What holds a faulty part is told to be faulty too, which says nothing new.
     """
-    found: dict[Location, list[Fault]] = {}
+    groups: dict[Location, list[Fault]] = {}
     for fault in error.errors(include_url=False):
         keys = file.existing_keys(fault["loc"]) or fault["loc"][:1]
         if fault["type"] == "missing":
             keys = (*file.existing_keys(fault["loc"][:-1]), fault["loc"][-1])
-        found.setdefault(keys, []).append(fault)
-    listed = {keys for keys, faults in found.items() if any(map(_wants_list, faults))}
+        groups.setdefault(keys, []).append(fault)
+    listed = {keys for keys, faults in groups.items() if any(map(_wants_list, faults))}
     return {
         keys: faults
-        for keys, faults in found.items()
-        if keys in listed or not any(keys == key[: len(keys)] != key for key in found)
+        for keys, faults in groups.items()
+        if keys in listed or not any(keys == key[: len(keys)] != key for key in groups)
     }
 
 
@@ -383,26 +383,28 @@ def fields_at(model: type[BaseModel], location: Iterable[str | int]) -> tuple[st
     models: tuple[type[BaseModel], ...] = (model,)
     for part in location:
         models = _models_below(models, str(part))
-    return tuple(dict.fromkeys(name for each in models for name in each.model_fields))
+    return tuple(dict.fromkeys(name for below in models for name in below.model_fields))
 
 
 def _models_below(models: tuple[type[BaseModel], ...], part: str) -> tuple[type[BaseModel], ...]:
-    found: list[type[BaseModel]] = []
+    below: list[type[BaseModel]] = []
     for model in models:
         if (find_settings := getattr(model, "find_settings", None)) is not None:
-            found.append(find_settings(part))
+            below.append(find_settings(part))
         elif issubclass(model, RootModel):
-            found += _models_in(model.model_fields["root"].annotation)
+            below += _models_in(model.model_fields["root"].annotation)
         elif part in model.model_fields:
-            found += _models_in(model.model_fields[part].annotation)
+            below += _models_in(model.model_fields[part].annotation)
     # Otherwise the part is a list's index, or says which of the forms was tried.
     called = (
         model
         for model in models
         if model.__name__ == part
-        or any(part in map(str, get_args(each.annotation)) for each in model.model_fields.values())
+        or any(
+            part in map(str, get_args(field.annotation)) for field in model.model_fields.values()
+        )
     )
-    return tuple(found) or tuple(called) or models
+    return tuple(below) or tuple(called) or models
 
 
 def _models_in(annotation: Any) -> list[type[BaseModel]]:

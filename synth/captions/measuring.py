@@ -206,8 +206,8 @@ def _list_claims(places: Sequence[Placement], rate: int) -> Iterator[Measured | 
         if first.label != second.label and gap >= 0:
             pair = Event(first.label), Event(second.label)
             yield Measured(Quantity.GAP, pair, _round(gap, rate))
-    for one, other in permutations(labels, 2):
-        pair = Event(one), Event(other)
+    for more, less in permutations(labels, 2):
+        pair = Event(more), Event(less)
         yield from (Measured(quantity, pair, 1) for quantity in Quantity if quantity.is_comparison)
 
 

@@ -116,7 +116,7 @@ class Narrator:
         if len(sounds) < len(parts_of(claim)):
             raise ValueError(f"no words for the claim {claim}")
         phrases = [self._phrase(sound.label) for sound in sounds]
-        return [each.plain if self.style is Style.PAPER else each.noun for each in phrases]
+        return [phrase.plain if self.style is Style.PAPER else phrase.noun for phrase in phrases]
 
     def _choose(self, says: str, fit: Fit = Fit.ALONE) -> Frame:
         frame: Frame = self.pick(
@@ -257,7 +257,7 @@ class DenseCaption(NamedTuple):
     text: str
 
 
-def dense_captions(heard: Timeline, frames: Frames, audible: Frames) -> tuple[DenseCaption, ...]:
+def dense_captions(timeline: Timeline, frames: Frames, audible: Frames) -> tuple[DenseCaption, ...]:
     """All dense captions of a sample, by resolution and in order of time.
 
     A sound that is never clear gets none. A segment of `scene` names every sound that is heard;
@@ -265,12 +265,12 @@ def dense_captions(heard: Timeline, frames: Frames, audible: Frames) -> tuple[De
     there is no segment. Segments shorter than `audible` are left out.
 
     Args:
-        heard: The sounds of the sample, with their activity; no tags.
+        timeline: The sounds of the sample, with their activity; no tags.
         frames: Length of the sample. Behind the end of the timeline there is silence.
         audible: Shortest stretch in which sounds can be heard together, at least 1 frame.
     """
     by_label: dict[str, list[Placement]] = {}
-    for place in heard.placements:
+    for place in timeline.placements:
         by_label.setdefault(place.label, []).append(place)
     clauses = [Phrase.of_label(label).clause for label in by_label]
     named = [
@@ -280,7 +280,7 @@ def dense_captions(heard: Timeline, frames: Frames, audible: Frames) -> tuple[De
         for its in by_label.values()
     ]
     hulls = map(_find_hulls, by_label.values(), named)
-    faint = unite(stretch for place in heard.placements for stretch in place.heard.faint)
+    faint = unite(stretch for place in timeline.placements for stretch in place.heard.faint)
     return (
         *_list_sounds(Resolution.STRETCH, clauses, named),
         *_list_sounds(Resolution.SOUND, clauses, hulls),
@@ -302,15 +302,15 @@ def format_span(caption: DenseCaption, rate: int) -> str:
     return f"{_format_time(caption.onset, rate)}-{_format_time(caption.offset, rate)} s"
 
 
-def _find_named(heard: Activity) -> Stretches:
+def _find_named(activity: Activity) -> Stretches:
     """The stretches in which most listeners hear a sound that are clear at any moment.
 
     What is masked for a while, or a little quieter than before, goes on.
     """
     return tuple(
         stretch
-        for stretch in heard.labelled
-        if any(start < stretch.offset and stretch.onset < end for start, end in heard.clear)
+        for stretch in activity.labelled
+        if any(start < stretch.offset and stretch.onset < end for start, end in activity.clear)
     )
 
 

@@ -122,9 +122,9 @@ def follow_latest(pointer: Path) -> Path:
     data = read_regular(pointer, limit=_MOST_POINTER_BYTES)
     name = parse_pointer(data)
     if name is None:
-        said = shorten(data.decode("utf-8", "replace"))
+        text = shorten(data.decode("utf-8", "replace"))
         raise CorpusError(
-            f"{display_path(pointer)}: expected the name of a version, got {said}",
+            f"{display_path(pointer)}: expected the name of a version, got {text}",
             fix="write the name of a folder next to it into it, or give that folder",
         )
     return pointer.parent / name
@@ -152,7 +152,7 @@ def suggest_corpus(path: Path, fix: str) -> str:
     # Given the shards of a corpus, its manifests lie beside them.
     beside = path.parent.parent / MANIFESTS
     for folder in (path / MANIFESTS, path, beside, path.parent, Path(MANIFESTS)):
-        places = {found.parents[1] for mark in _MARKS for found in folder.glob(f"*/*/{mark}")}
+        places = {file.parents[1] for mark in _MARKS for file in folder.glob(f"*/*/{mark}")}
         if names := sorted(place.name for place in places):
             near = nearest(path.name, names)
             if folder is beside and near != path.name:

@@ -161,9 +161,9 @@ class Known:
         for part in _parts(counts):
             own = _ranges(begins[part], counts[part])
             other = _ranges((self.starts[sounds] + offsets + begins)[part], counts[part])
-            mine, theirs = fingerprint[own], self.words[other]
-            telling: Bool[np.ndarray, " words"] = (mine != NOTHING) & (theirs != NOTHING)
-            differing = np.bitwise_count(mine ^ theirs) * telling
+            own_words, other_words = fingerprint[own], self.words[other]
+            telling: Bool[np.ndarray, " words"] = (own_words != NOTHING) & (other_words != NOTHING)
+            differing = np.bitwise_count(own_words ^ other_words) * telling
             edges = np.cumsum(counts[part]) - counts[part]
             compared[part] = np.add.reduceat(telling, edges, dtype=np.int64)
             errors[part] = np.add.reduceat(differing, edges, dtype=np.int64)

@@ -56,16 +56,16 @@ def read_words(text: str) -> LicenceTerms | None:
     """Read a text in lower case; None where a word is not understood."""
     words = [word.strip(".") for word in re.split(r"[^\w.+]+|_", text)]
     words = [word for word in words if word]
-    said: dict[str, set[str]] = {"symbol": set(), "version": set(), "port": set(), "": set()}
+    parts: dict[str, set[str]] = {"symbol": set(), "version": set(), "port": set(), "": set()}
     at, last = 0, ""
     while at < len(words):
         length, kind, value = _match_next(words, at, last)
         if not length:
             return None
-        said[kind].add(value)
+        parts[kind].add(value)
         at, last = at + length, kind
     return LicenceTerms(
-        frozenset(said["symbol"]), frozenset(said["version"]), frozenset(said["port"])
+        frozenset(parts["symbol"]), frozenset(parts["version"]), frozenset(parts["port"])
     )
 
 

@@ -115,8 +115,8 @@ def document(row: Mapping[str, Any], clips: Mapping[str, Mapping[str, str]]) -> 
     these is compared with the true one that `negative_against` tells, or with any where that is "".
     """
     rate = row["sample_rate"]
-    heard = read_timeline(row)
-    placements = heard.placements
+    timeline = read_timeline(row)
+    placements = timeline.placements
     return {
         "id": row["id"],
         "text": [row["caption"], *(caption["text"] for caption in row["positives"])],
@@ -158,19 +158,19 @@ def document(row: Mapping[str, Any], clips: Mapping[str, Mapping[str, str]]) -> 
             }
             for caption in read_dense(row)
         ],
-        "heard_40ms": _tell_frames(row, heard),
+        "heard_40ms": _tell_frames(row, timeline),
         "frames": row["frames"],
         "sample_rate": rate,
     }
 
 
-def _tell_frames(row: Mapping[str, Any], heard: Timeline) -> list[dict[str, Any]]:
+def _tell_frames(row: Mapping[str, Any], timeline: Timeline) -> list[dict[str, Any]]:
     """In which frames each sound is heard; none where labels do not tell all that is heard."""
     if not row.get("dense"):
         return []
     sentences = []
-    for label in dict.fromkeys(place.label for place in heard.placements):
-        states = label_frames(label, heard, row["frames"], frame_length(row["sample_rate"]))
+    for label in dict.fromkeys(place.label for place in timeline.placements):
+        states = label_frames(label, timeline, row["frames"], frame_length(row["sample_rate"]))
         sentences.append(
             {
                 "label": name_of(label),

@@ -250,9 +250,9 @@ def check_manifest(
     metadata = check_columns(path, expected)
     audible = (metadata.metadata or {}).get(AUDIBLE.encode())
     if audible is not None and not _FRAMES.fullmatch(audible):
-        said = shorten(audible.decode("utf-8", "replace"))
+        value = shorten(audible.decode("utf-8", "replace"))
         raise CorpusError(
-            f"{display_path(path)}: {AUDIBLE} of its metadata is {said}: expected whole frames",
+            f"{display_path(path)}: {AUDIBLE} of its metadata is {value}: expected whole frames",
             fix=GET_AGAIN,
         )
     if not metadata.num_rows:
@@ -426,9 +426,9 @@ def _add_ends(batch: pa.RecordBatch) -> pa.Array:
 
 def _make_row_error(path: Path, start: int, fault: RowFault, batch: pa.RecordBatch) -> CorpusError:
     key = f" (id {shorten(batch['id'][fault.row].as_py())})" if "id" in batch.schema.names else ""
-    said = "is missing" if fault.value is None else f"is {shorten(fault.value)}"
+    problem = "is missing" if fault.value is None else f"is {shorten(fault.value)}"
     return CorpusError(
-        f"{display_path(path)}: row {start + fault.row}{key}: {fault.column} {said}: "
+        f"{display_path(path)}: row {start + fault.row}{key}: {fault.column} {problem}: "
         f"expected {fault.expected}",
         fix=GET_AGAIN,
     )
@@ -451,18 +451,18 @@ def _make_extent_error(path: Path, split: str, shard: str, size: int) -> CorpusE
     return make_damage_error(path, ValueError(f"its rows are outside of {shard}"))
 
 
-def _fits(found: pa.DataType, wanted: pa.DataType) -> bool:
+def _fits(given: pa.DataType, wanted: pa.DataType) -> bool:
     """Whether values of a type can be read as those of another."""
     if types.is_struct(wanted):
-        return types.is_struct(found) and all(
+        return types.is_struct(given) and all(
             field.name in ADDED
-            if found.get_field_index(field.name) < 0
-            else _fits(found.field(field.name).type, field.type)
+            if given.get_field_index(field.name) < 0
+            else _fits(given.field(field.name).type, field.type)
             for field in wanted
         )
     for is_kind in (types.is_list, types.is_large_list):
-        if types.is_list(wanted) and is_kind(found):
-            return _fits(found.value_type, wanted.value_type)
+        if types.is_list(wanted) and is_kind(given):
+            return _fits(given.value_type, wanted.value_type)
     for is_kind, is_also in (
         (types.is_string, types.is_large_string),
         (types.is_binary, types.is_large_binary),
@@ -470,8 +470,8 @@ def _fits(found: pa.DataType, wanted: pa.DataType) -> bool:
         (types.is_floating, types.is_floating),
     ):
         if is_kind(wanted):
-            return bool(is_kind(found) or is_also(found))
-    return bool(found == wanted)
+            return bool(is_kind(given) or is_also(given))
+    return bool(given == wanted)
 
 
 @contextmanager

@@ -35,14 +35,14 @@ class Compa(ExportFormat):
         groups = groupby(shard.subjects(), lambda subject: subject.group)
         instances = [_choose(list(group)) for _, group in groups]
         wanted = {name for instance in instances for name in instance}
-        said: dict[str, tuple[str, str]] = {}
+        captioned_files: dict[str, tuple[str, str]] = {}
         for item in shard.items():
             if item.id in wanted:
                 out.write(item.path, item.audio)
-                said[item.id] = item.texts[0], f"{item.id}{item.suffix}"
+                captioned_files[item.id] = item.texts[0], f"{item.id}{item.suffix}"
         with out.piece("instances") as lines:
             for instance in filter(None, instances):
-                rows = [said[name] for name in instance]
+                rows = [captioned_files[name] for name in instance]
                 rows += [(_ABSENT, _ABSENT)] * (len(_ROLES) - len(rows))
                 captions, files = zip(*rows, strict=True)
                 lines.write(table_line((*captions, *files)))
@@ -58,15 +58,15 @@ class Compa(ExportFormat):
 
 def _choose(group: Sequence[Subject]) -> tuple[str, ...]:
     """Ids of the samples of one instance, in plan order; none where no two can be told apart."""
-    said = {subject.id: subject.told[0].claim for subject in group}
+    captions = {subject.id: subject.told[0].claim for subject in group}
     for first in range(len(group)):
         chosen: list[Subject] = []
         for subject in group[first:]:
             if (
                 len(chosen) < len(_ROLES)
-                and subject.proves(said[subject.id])
+                and subject.proves(captions[subject.id])
                 and all(
-                    subject.refutes(said[other.id]) and other.refutes(said[subject.id])
+                    subject.refutes(captions[other.id]) and other.refutes(captions[subject.id])
                     for other in chosen
                 )
             ):

@@ -99,12 +99,12 @@ class ExportItem:
             for onset, offset in event["heard_s"]
         )
 
-    def _add_durations(self, told: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    def _add_durations(self, events: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         rate = self.row["sample_rate"]
         return [
             event
             | {"duration_s": to_seconds(round((event["offset_s"] - event["onset_s"]) * rate), rate)}
-            for event in told
+            for event in events
         ]
 
 

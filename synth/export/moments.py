@@ -48,12 +48,12 @@ def find_queries(shard: Shard) -> tuple[list[dict[str, Any]], int]:
     asked = 0
     for members in group_members(subjects):
         placed = {at: read_timeline(rows[at]) for at in members}
-        labels = sorted({label for heard in placed.values() for label in heard.labels()})
+        labels = sorted({label for timeline in placed.values() for label in timeline.labels()})
         texts = _word(labels, [subjects[at] for at in members])
         asked += len(members) * len(labels)
-        for at, heard in placed.items():
+        for at, timeline in placed.items():
             for number, label in enumerate(labels):
-                windows = _find_windows(label, subjects[at], heard)
+                windows = _find_windows(label, subjects[at], timeline)
                 if windows is not None:
                     lasts = to_seconds(rows[at]["frames"], subjects[at].rate)
                     query = {
@@ -70,21 +70,23 @@ def find_queries(shard: Shard) -> tuple[list[dict[str, Any]], int]:
 
 def _word(labels: Sequence[str], members: Sequence[Subject]) -> dict[str, str]:
     """The query for each sound: a caption of a member that tells it alone, if there is one."""
-    told = {
+    queries = {
         sentence.claim.label: sentence.text
         for subject in members
         for sentence in subject.told
         if isinstance(sentence.claim, Event)
     }
-    return {label: told.get(label) or capitalise(Phrase.of_label(label).clause) for label in labels}
+    return {
+        label: queries.get(label) or capitalise(Phrase.of_label(label).clause) for label in labels
+    }
 
 
-def _find_windows(label: str, subject: Subject, heard: Timeline) -> list[list[float]] | None:
+def _find_windows(label: str, subject: Subject, timeline: Timeline) -> list[list[float]] | None:
     """The windows of a sound in seconds, none where it is absent; None where that is uncertain."""
     if label in subject.sentences or subject.refutes(Event(label)):
         # What whole captions leave unsaid may be heard all the same.
         return None if subject.sentences else []
-    windows = find_windows(label, heard, subject.tolerance.pause)
+    windows = find_windows(label, timeline, subject.tolerance.pause)
     if windows is None or not subject.proves(Event(label)):
         return None
     return [[round(at / subject.rate, 3) for at in window] for window in windows]

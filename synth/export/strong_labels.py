@@ -66,7 +66,10 @@ def _jam(item: ExportItem, shard: Shard) -> dict[str, Any]:
     dense = [
         _annotation(
             "tag_open",
-            [_observe(each["onset_s"], each["duration_s"], each["text"]) for each in group],
+            [
+                _observe(observation["onset_s"], observation["duration_s"], observation["text"])
+                for observation in group
+            ],
             metadata,
             item,
             {"resolution": resolution},
@@ -107,7 +110,7 @@ def _annotation(
         "annotation_metadata": metadata,
         "time": 0.0,
         "duration": item.duration_s,
-        "data": sorted(data, key=lambda each: each["time"]),
+        "data": sorted(data, key=lambda observation: observation["time"]),
         "sandbox": dict(sandbox),
     }
 

@@ -76,7 +76,7 @@ class Phrase:
         """The clause as of what goes on, if it may: "a dog is barking"."""
         clause, gerund = self.clause.split(), self.gerund.split()
         both = zip(clause, gerund, strict=False)
-        same = next((at for at, (one, other) in enumerate(both) if one != other), 0)
+        same = next((at for at, (word, other) in enumerate(both) if word != other), 0)
         if not (same and self.lasts):
             return self.clause
         is_plural = not clause[same].endswith("s") or f"{clause[same]}ing" == gerund[same]
@@ -114,10 +114,10 @@ def shipped_phrases() -> Mapping[str, Mapping[Phrase, frozenset[str]]]:
     columns = "noun", "clause", "gerund", "said"
     return {
         label: {
-            Phrase(label.replace("_", " "), noun, clause, gerund, "long" in said): frozenset(
-                said.split()
+            Phrase(label.replace("_", " "), noun, clause, gerund, "long" in uses): frozenset(
+                uses.split()
             )
-            for noun, clause, gerund, said in zip(
+            for noun, clause, gerund, uses in zip(
                 *(row[name].split(SEPARATOR) for name in columns), strict=True
             )
         }
@@ -125,13 +125,13 @@ def shipped_phrases() -> Mapping[str, Mapping[Phrase, frozenset[str]]]:
     }
 
 
-def wordings(label: str, said: Collection[str] = ()) -> tuple[Phrase, ...]:
+def wordings(label: str, uses: Collection[str] = ()) -> tuple[Phrase, ...]:
     """The wordings of a label, all meaning the same, the standard one first.
 
     Args:
-        said: Those by which all this can be said: see `benchmarks.lexicon`.
+        uses: Those by which all this can be said: see `benchmarks.lexicon`.
     """
-    return tuple(phrase for phrase, its in _find_wordings(label).items() if its.issuperset(said))
+    return tuple(phrase for phrase, its in _find_wordings(label).items() if its.issuperset(uses))
 
 
 @lru_cache(maxsize=_KIN_CACHE)
@@ -141,14 +141,14 @@ def _find_wordings(label: str) -> Mapping[Phrase, frozenset[str]]:
     if own is None:
         return listed
     if own.noun and own.clause and own.gerund:
-        said = next(iter(listed.values()))
+        uses = next(iter(listed.values()))
         forms = own.noun, own.clause, own.gerund
-        listed = {Phrase(name.replace("_", " "), *forms, "long" in said): said}
+        listed = {Phrase(name.replace("_", " "), *forms, "long" in uses): uses}
     if own.countable is None:
         return listed
     counted = frozenset({"count"})
     change = frozenset.union if own.countable else frozenset.difference
-    return {phrase: change(said, counted) for phrase, said in listed.items()}
+    return {phrase: change(uses, counted) for phrase, uses in listed.items()}
 
 
 @lru_cache(maxsize=_KIN_CACHE)
@@ -212,9 +212,9 @@ def are_kin(first: str, second: str) -> bool:
         return True
     if _exclude(first, second):
         return False
-    ours, theirs = families(first), families(second)
-    if ours and theirs:
-        return are_related(ours, theirs)
+    first_paths, second_paths = families(first), families(second)
+    if first_paths and second_paths:
+        return are_related(first_paths, second_paths)
     both = (f" {plain_words(name_of(label))} " for label in (first, second))
     words, others = sorted(both, key=len)
     return words.strip() != "" and words in others
@@ -246,19 +246,19 @@ def are_confusable(first: str, second: str) -> bool:
 
 def could_be_meant(noun_of: str, sound: str) -> bool:
     """Whether a noun of one label ends one of another: "the fire" may mean artillery fire."""
-    said, named = (
+    nouns, named = (
         {f" {phrase.definite.partition(' ')[2]}" for phrase in wordings(label)}
         for label in (noun_of, sound)
     )
-    return any(noun.strip() and name.endswith(noun) for noun in said for name in named)
+    return any(noun.strip() and name.endswith(noun) for noun in nouns for name in named)
 
 
 def are_related(first: Sequence[str], second: Sequence[str]) -> bool:
     """Whether a path of one equals, or is above, a path of the other: "animal" and "animal/dog"."""
     return any(
-        f"{ours}/".startswith(f"{theirs}/") or f"{theirs}/".startswith(f"{ours}/")
-        for ours in first
-        for theirs in second
+        f"{one_path}/".startswith(f"{other_path}/") or f"{other_path}/".startswith(f"{one_path}/")
+        for one_path in first
+        for other_path in second
     )
 
 
@@ -267,10 +267,10 @@ def words_digest() -> str:
     """Of every shipped word list: captions made with other lists are other captions."""
     folder = shipped_path("lexicons")
     lists = sorted(
-        (each for each in folder.iterdir() if each.name.endswith((".csv", ".txt"))),
-        key=lambda each: each.name,
+        (path for path in folder.iterdir() if path.name.endswith((".csv", ".txt"))),
+        key=lambda path: path.name,
     )
-    return digest(*(text for each in lists for text in (each.name, each.read_text("utf-8"))))
+    return digest(*(text for path in lists for text in (path.name, path.read_text("utf-8"))))
 
 
 @cache

@@ -110,9 +110,9 @@ _TELLS: Final[Mapping[type[Claim], EditKind]] = {
 class EditSelection:
     """Which edits lead from a statement to claims that are false of it."""
 
-    def __init__(self, heard: Scene) -> None:
-        self._heard = heard
-        self._labels = frozenset(labels(heard))
+    def __init__(self, statement: Scene) -> None:
+        self._heard = statement
+        self._labels = frozenset(labels(statement))
         self._parts: dict[frozenset[str], Outline] = {}
 
     def kind(self, claim: Claim) -> EditKind:
@@ -126,10 +126,10 @@ class EditSelection:
             return outline.tells
         if outline.orders is None:
             return EditKind.RELATION
-        heard = self._outline(outline.named)
-        if heard.orders != outline.orders:
+        part = self._outline(outline.named)
+        if part.orders != outline.orders:
             return EditKind.RELATION
-        return EditKind.REORDER if heard.unordered == outline.unordered else EditKind.REBIND
+        return EditKind.REORDER if part.unordered == outline.unordered else EditKind.REBIND
 
     def _outline(self, named: frozenset[str]) -> Outline:
         """What the statement says of some of its labels."""
@@ -140,19 +140,19 @@ class EditSelection:
         return self._parts[named]
 
 
-def edit_kind(claim: Claim, heard: Scene) -> EditKind:
-    """Which edit leads from the statement `heard` to a claim that is false of it."""
-    return EditSelection(heard).kind(claim)
+def edit_kind(claim: Claim, statement: Scene) -> EditKind:
+    """Which edit leads from a statement to a claim that is false of it."""
+    return EditSelection(statement).kind(claim)
 
 
 def find_edit(claim: Claim, other: Claim) -> EditKind:
     """Which edit leads from one claim to another that excludes it, and back."""
-    one, second = Outline.of(claim), Outline.of(other)
-    if one.denies or second.denies:
+    first, second = Outline.of(claim), Outline.of(other)
+    if first.denies or second.denies:
         return EditKind.NEGATE
-    if one.named != second.named:
+    if first.named != second.named:
         return EditKind.REPLACE
-    if tells := one.tells or second.tells:
+    if tells := first.tells or second.tells:
         return tells
     return edit_kind(other, claim) if isinstance(claim, Concat | Overlay) else EditKind.RELATION
 

@@ -188,9 +188,9 @@ def _place(scene: Scene, onset: Frames, placements: list[Placement], joins: list
         joins.append(Join(start, middle, len(placements), seam, scene.crossfade))
         return _joined_length(scene, left, right)
     offset = scene.offset
-    one = _place(scene.first, onset + max(0, -offset), placements, joins)
-    other = _place(scene.second, onset + max(0, offset), placements, joins)
-    return _spanned_length(offset, one, other)
+    first = _place(scene.first, onset + max(0, -offset), placements, joins)
+    second = _place(scene.second, onset + max(0, offset), placements, joins)
+    return _spanned_length(offset, first, second)
 
 
 # Arrangements: sounds by the frame in which each begins, and the scene that plays them so.
@@ -284,10 +284,10 @@ def recompose(statement: Concat, most: int) -> Iterator[Scene]:
 
 def _edits(statement: Concat, most: int) -> Iterator[Scene]:
     parts = operands(statement)
-    for at, (one, other) in enumerate(pairwise(parts)):
-        edited: list[tuple[Scene, ...]] = [(other, one)]
-        if len(labels(one)) + len(labels(other)) <= most:
-            edited.append((Overlay(one, other),))
+    for at, (left, right) in enumerate(pairwise(parts)):
+        edited: list[tuple[Scene, ...]] = [(right, left)]
+        if len(labels(left)) + len(labels(right)) <= most:
+            edited.append((Overlay(left, right),))
         for edit in edited:
             yield make_sequence((*parts[:at], *edit, *parts[at + 2 :]))
     for at, part in enumerate(parts):

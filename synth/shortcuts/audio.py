@@ -237,16 +237,17 @@ def judge_pairs(
     """
     sentences = Sentences.of_rivals(pairs)
     audio = features[[pair.sample for pair in pairs]]
-    forms = [form for form, _ in Counter(each.form for each in outlines).most_common(_MOST_FORMS)]
+    frequencies = Counter(outline.form for outline in outlines)
+    forms = [form for form, _ in frequencies.most_common(_MOST_FORMS)]
     codes = {form: float(code) for code, form in enumerate(forms)}
-    said = np.array([(codes.get(form, np.nan), orders, value) for orders, form, value in outlines])
-    said = said[sentences.texts].reshape(len(pairs), 2, -1)
+    rows = [(codes.get(form, np.nan), orders, value) for orders, form, value in outlines]
+    claims = np.array(rows)[sentences.texts].reshape(len(pairs), 2, -1)
     by_text = [[outlines[text] for text in (pair.true, *pair.false)] for pair in pairs]
     turned = np.array([true > false for true, false in by_text])
     tied = np.array([true == false for true, false in by_text])
-    said_in_order = np.where(turned[:, None, None], said[:, ::-1], said)
-    alone = [_join(said[:, at], audio) for at in (0, 1)]
-    beside = np.hstack([_join(said_in_order[:, at], audio) for at in (0, 1)])
+    claims_in_order = np.where(turned[:, None, None], claims[:, ::-1], claims)
+    alone = [_join(claims[:, at], audio) for at in (0, 1)]
+    beside = np.hstack([_join(claims_in_order[:, at], audio) for at in (0, 1)])
     width = alone[0].shape[1]
     groups = np.array([pair.group for pair in pairs])
     fits, margins = np.zeros((len(pairs), 2)), np.zeros(len(pairs))
@@ -276,10 +277,10 @@ def judge_pairs(
 
 
 def _join(
-    said: Float[np.ndarray, "pairs outline"], audio: Float[np.ndarray, "pairs features"]
+    claims: Float[np.ndarray, "pairs outline"], audio: Float[np.ndarray, "pairs features"]
 ) -> Float[np.ndarray, "pairs inputs"]:
     """What a sentence says, and the audio, also relative to what it measures."""
-    return np.hstack([said, audio, audio[:, :_COMPARABLE] - said[:, -1:]])
+    return np.hstack([claims, audio, audio[:, :_COMPARABLE] - claims[:, -1:]])
 
 
 def hold_out(

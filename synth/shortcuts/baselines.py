@@ -56,13 +56,13 @@ def find_baselines(corpus: Corpus, split: str, observer: Observer) -> dict[str, 
         text = partial(run_blind_test, corpus.folder / SAMPLES_FILE)
         trivial = partial(run_trivial_test, corpus)
         try:
-            heard = _measure(trivial, split, observer)
+            by_audio = _measure(trivial, split, observer)
         except CorpusError:  # no audio to hear: it is measured when there is some
             return {}
         stored = stored.model_copy(
             update={
                 "text": {**stored.text, split: _measure(text, split, observer)},
-                "trivial": {**stored.trivial, split: heard},
+                "trivial": {**stored.trivial, split: by_audio},
             }
         )
         with contextlib.suppress(OSError):

@@ -178,9 +178,9 @@ class Copies:
 
     def fetch_all(self, listing: Mapping[str, Stored | None]) -> None:
         """Fetch what is not there, all at once; `stored` of each as for `fetch`."""
-        missing = [each for each in listing.items() if not self._is_good(*each)]
+        missing = [item for item in listing.items() if not self._is_good(*item)]
         with ThreadPoolExecutor(AT_ONCE, "segue-fetch") as threads:
-            list(threads.map(lambda each: self.fetch(*each), missing))
+            list(threads.map(lambda item: self.fetch(*item), missing))
 
     def forget(self, folder: str, listing: Mapping[str, Stored], *, deep: bool) -> None:
         """Delete the copies below a folder whose objects are gone or are others."""

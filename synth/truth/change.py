@@ -100,11 +100,11 @@ def find_change(before: Scene, after: Scene) -> Change | None:
             gain = round(new.event.heard.gain_db - old.event.heard.gain_db, 2)
             kind = ChangeKind.LOUDER if gain > 0 else ChangeKind.QUIETER
             return Change(kind, (old.event.label,), stretch, gain)
-        case [one, other], [first, second] if (one.event, other.event) == (
+        case [first_old, second_old], [first, second] if (first_old.event, second_old.event) == (
             second.event,
             first.event,
         ):
-            return Change(ChangeKind.SWAP, (one.event.label, other.event.label), stretch)
+            return Change(ChangeKind.SWAP, (first_old.event.label, second_old.event.label), stretch)
     return None
 
 
@@ -120,8 +120,8 @@ def list_claims(change: Change, others: tuple[str, ...] = ()) -> Iterator[Claims
             yield from ((Not(sound), claim) for claim in _tell_places(sound, others))
         case ChangeKind.REMOVE, [sound]:
             yield from ((claim, Not(sound)) for claim in _tell_places(sound, others))
-        case ChangeKind.SWAP, [one, other]:
-            yield Concat(one, other), Concat(other, one)
+        case ChangeKind.SWAP, [first, second]:
+            yield Concat(first, second), Concat(second, first)
         case _:
             yield sounds[0], sounds[-1]
 
@@ -142,8 +142,8 @@ def _tell_places(sound: Event, others: tuple[str, ...]) -> Iterator[Claim]:
         yield Overlay(sound, other)
 
 
-def _is_same_take(one: PlacedEvent, other: PlacedEvent) -> bool:
-    first, second = one.event.heard, other.event.heard
+def _is_same_take(before: PlacedEvent, after: PlacedEvent) -> bool:
+    first, second = before.event.heard, after.event.heard
     return (first.clip, first.start, first.frames) == (second.clip, second.start, second.frames)
 
 

@@ -95,10 +95,10 @@ class Envelope:
         peak = round(float(blocks.max(initial=mean)), 1)
         touched = slice(int(start // self.block), int(-(-(start + frames) // self.block)))
         lufs = _gate(plain[touched]) + self._k_weight
-        mean, peak, lufs, one, two, three = (
+        mean, peak, lufs, *levels = (
             round(level + gain_db, 1) for level in (mean, max(peak, mean), lufs, *levels)
         )
-        return Acoustics(mean, peak, (one, two, three), lufs)
+        return Acoustics(mean, peak, (levels[0], levels[1], levels[2]), lufs)
 
     @cached_property
     def _attack_totals(self) -> list[int]:
@@ -503,11 +503,11 @@ class ExcerptBlocks:
         final = np.maximum(np.ceil(edges[1:] - BRUSHED) - 1, first)
         numbers = np.minimum(np.array((first, final)), len(clip.shares) - 1).astype(np.intp)
         begin = int(numbers[0, 0])
-        one, other = self._weaken(begin, int(numbers[1, -1]) + 1)[..., numbers - begin].transpose(
+        early, late = self._weaken(begin, int(numbers[1, -1]) + 1)[..., numbers - begin].transpose(
             2, 0, 1, 3
         )
-        bounds: Float[np.ndarray, "bounds weightings blocks"] = np.maximum(one, other)
-        np.minimum(one[0], other[0], out=bounds[0])
+        bounds: Float[np.ndarray, "bounds weightings blocks"] = np.maximum(early, late)
+        np.minimum(early[0], late[0], out=bounds[0])
         return bounds
 
     def _weaken(self, first: int, last: int) -> Float[np.ndarray, "bounds weightings blocks"]:

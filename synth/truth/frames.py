@@ -56,7 +56,7 @@ def count_frames(length: Frames, step: Fraction) -> int:
 
 
 def label_frames(
-    label: str, heard: Timeline, length: Frames, step: Fraction
+    label: str, timeline: Timeline, length: Frames, step: Fraction
 ) -> Int8[np.ndarray, " frames"]:
     """How a sound is heard in each frame, as values of `Audibility`.
 
@@ -64,7 +64,7 @@ def label_frames(
 
     Args:
         label: What the sound is called; it need not be in the sample.
-        heard: The sounds of the sample, with their activity; no tags.
+        timeline: The sounds of the sample, with their activity; no tags.
         length: Of the sample, in samples of audio. Behind the end of the timeline there is silence.
         step: Length of a frame, in samples of audio.
     """
@@ -72,11 +72,11 @@ def label_frames(
     faint, clear = Audibility.FAINT.value, Audibility.CLEAR.value
     count = count_frames(length, step)
     states = np.zeros(count, dtype=np.int8)
-    for place in heard.placements:
+    for place in timeline.placements:
         if are_confusable(place.label, label):
             for onset, offset in place.heard.faint:
                 states[onset * parts // samples : -(-offset * parts // samples)] = faint
-    own = chain.from_iterable(place.heard.clear for place in heard.of_label(label))
+    own = chain.from_iterable(place.heard.clear for place in timeline.of_label(label))
     for onset, offset in unite(own):
         stop = count if offset >= length else offset * parts // samples
         states[-(-onset * parts // samples) : stop] = clear
@@ -153,7 +153,7 @@ CERTAIN: Final = 0.9
 """Share of what anybody hears of a sound in a window that everybody must hear."""
 
 
-def find_windows(label: str, heard: Timeline, pause: Frames) -> Stretches | None:
+def find_windows(label: str, timeline: Timeline, pause: Frames) -> Stretches | None:
     """When most listeners hear a sound; None where it is not heard, or some hear it otherwise.
 
     Everybody must hear it in the same windows, and at least `CERTAIN` of each of them. No other
@@ -162,9 +162,9 @@ def find_windows(label: str, heard: Timeline, pause: Frames) -> Stretches | None
     Args:
         pause: Shorter pauses interrupt no window.
     """
-    own = heard.of_label(label)
+    own = timeline.of_label(label)
     events = {place.event for place in own}  # a tag of the same sound is no other sound
-    for place in heard.placements:
+    for place in timeline.placements:
         if place.event not in events and are_confusable(place.label, label):
             return None
     clear = _join((place.heard.clear for place in own), pause)

@@ -79,7 +79,7 @@ class Listener:
         parts = [self._find_part(place) for place in placed.placements]
         length = placed.frames / self._block
         clear, faint = self._find_runs(placed, parts, length)
-        heard = tuple(
+        placements = tuple(
             Placement(
                 place.label,
                 place.onset,
@@ -101,18 +101,18 @@ class Listener:
             )
             for number, (place, part) in enumerate(zip(placed.placements, parts, strict=True))
         )
-        return Timeline(heard, placed.frames, placed.joins)
+        return Timeline(placements, placed.frames, placed.joins)
 
-    def locate(self, heard: Timeline) -> Timeline:
+    def locate(self, placed: Timeline) -> Timeline:
         """The same timeline, with where most listeners hear each sound."""
         step = STEP_S * self.rate
         placements = []
-        for number, place in enumerate(heard.placements):
+        for number, place in enumerate(placed.placements):
             first = int(place.onset // step)
             shift, excerpt, its = first * step, place.excerpt, place.heard
             joins = tuple(
                 (join.seam - shift, join.crossfade, number >= join.middle)
-                for join in heard.joins
+                for join in placed.joins
                 if join.crossfade > 0 and join.start <= number < join.stop
             )
             key = excerpt.clip, excerpt.start, excerpt.frames, place.onset - shift, joins
@@ -126,7 +126,7 @@ class Listener:
             placements.append(
                 Placement(place.label, place.onset, place.offset, excerpt, place.event, activity)
             )
-        return Timeline(tuple(placements), heard.frames, heard.joins)
+        return Timeline(tuple(placements), placed.frames, placed.joins)
 
     def _find_likely(
         self,

@@ -91,10 +91,10 @@ class Sound(NamedTuple):
     @classmethod
     def of(cls, number: int, place: Placement) -> Sound:
         """That of a placement."""
-        heard = place.heard
-        start, end = hull(heard.faint) or Stretch(place.onset, place.offset)
-        first, last = hull(heard.clear) or (end, start)
-        return cls(number, place.event, heard, start, first, last, end, measure(heard.clear))
+        activity = place.heard
+        start, end = hull(activity.faint) or Stretch(place.onset, place.offset)
+        first, last = hull(activity.clear) or (end, start)
+        return cls(number, place.event, activity, start, first, last, end, measure(activity.clear))
 
 
 Span: TypeAlias = tuple[Sound, ...]
@@ -113,17 +113,17 @@ class Relations:
 
     def is_over_when_next_starts(self, first: Span, second: Span) -> bool:
         """Whether all of one span is over, but for a transition, when the other begins."""
-        for one in first:
+        for sound in first:
             for other in second:
-                if not self._precedes(one, other):
+                if not self._precedes(sound, other):
                     return False
         return True
 
     def starts_first_or_is_outlasted(self, first: Span, second: Span) -> bool:
         """Whether anything of the other span may be said to come after anything of the one."""
-        for one in first:
+        for sound in first:
             for other in second:
-                if self._may_precede(one, other):
+                if self._may_precede(sound, other):
                     return True
         return False
 
@@ -137,59 +137,59 @@ class Relations:
 
     def overlaps_at_all(self, first: Span, second: Span) -> bool:
         """Whether two spans share more than a transition."""
-        onset = max(min(one.start for one in first), min(other.start for other in second))
-        offset = min(max(one.end for one in first), max(other.end for other in second))
-        transition = min(self._transition(one, other) for one, other in product(first, second))
+        onset = max(min(sound.start for sound in first), min(other.start for other in second))
+        offset = min(max(sound.end for sound in first), max(other.end for other in second))
+        transition = min(self._transition(sound, other) for sound, other in product(first, second))
         return offset - onset > min(transition, self.tolerance.crossing)
 
-    def _transition(self, one: Sound, other: Sound) -> float:
+    def _transition(self, first: Sound, second: Sound) -> float:
         """How long two sounds may overlap and still follow one another."""
-        shorter = min(one.clear_frames, other.clear_frames)
-        return min(self._joined(one, other), MOST_FADED * shorter)
+        shorter = min(first.clear_frames, second.clear_frames)
+        return min(self._joined(first, second), MOST_FADED * shorter)
 
-    def _joined(self, one: Sound, other: Sound) -> Frames:
+    def _joined(self, first: Sound, second: Sound) -> Frames:
         """How long the transition is that joins two sounds, however short they are."""
-        return max(self._timeline.crossfade(one.event, other.event), self.tolerance.transition)
+        return max(self._timeline.crossfade(first.event, second.event), self.tolerance.transition)
 
-    def _precedes(self, one: Sound, other: Sound) -> bool:
-        pair = one.number, other.number
+    def _precedes(self, first: Sound, second: Sound) -> bool:
+        pair = first.number, second.number
         if pair not in self._orders:
             self._orders[pair] = (
-                one.end - other.start <= self._transition(one, other)
-                and other.start - (one.clear_start if one.clear_frames else one.start)
+                first.end - second.start <= self._transition(first, second)
+                and second.start - (first.clear_start if first.clear_frames else first.start)
                 >= self.tolerance.audible
             )
         return self._orders[pair]
 
-    def _may_precede(self, one: Sound, other: Sound) -> bool:
-        pair = one.number, other.number
+    def _may_precede(self, first: Sound, second: Sound) -> bool:
+        pair = first.number, second.number
         if pair not in self._loose_orders:
-            self._loose_orders[pair] = other.clear_start - one.start >= (
+            self._loose_orders[pair] = second.clear_start - first.start >= (
                 self.tolerance.audible
-            ) or self._is_outlasted(one, other)
+            ) or self._is_outlasted(first, second)
         return self._loose_orders[pair]
 
-    def _is_outlasted(self, one: Sound, other: Sound) -> bool:
+    def _is_outlasted(self, first: Sound, second: Sound) -> bool:
         """Whether enough of the other sound comes when the one is over to be said to follow it."""
-        rest = measure(cut(other.activity.faint, one.clear_end, other.end))
+        rest = measure(cut(second.activity.faint, first.clear_end, second.end))
         return rest >= self.tolerance.remainder or rest >= LEAST_REMAINDER * (
-            other.clear_frames or 1
+            second.clear_frames or 1
         )
 
     def _has_company(self, first: Span, second: Span) -> bool:
         """Whether each single sound of `first` is heard together with one of `second`."""
-        return all(any(self._are_together(one, other) for other in second) for one in first)
+        return all(any(self._are_together(sound, partner) for partner in second) for sound in first)
 
-    def _are_together(self, one: Sound, other: Sound) -> bool:
+    def _are_together(self, first: Sound, second: Sound) -> bool:
         """Whether two sounds share enough of the shorter one that nobody takes it for a brush."""
-        pair = one.number, other.number
+        pair = first.number, second.number
         if pair not in self._companies:
-            shared = measure(intersect(one.activity.clear, other.activity.clear))
-            shorter = min(measure(one.activity.faint), measure(other.activity.faint))
+            shared = measure(intersect(first.activity.clear, second.activity.clear))
+            shorter = min(measure(first.activity.faint), measure(second.activity.faint))
             # Who hears more of them also grants them a longer transition.
             self._companies[pair] = (
                 shared >= self.tolerance.audible
-                and shared > min(self._joined(one, other), MOST_FADED * shorter)
+                and shared > min(self._joined(first, second), MOST_FADED * shorter)
                 and shared >= LEAST_COMPANY * shorter
             )
         return self._companies[pair]
@@ -197,9 +197,9 @@ class Relations:
 
 def _lies_within(inner: Span, outer: Span) -> bool:
     """Whether one span begins no earlier and ends no later than another, whoever hears them."""
-    return min(one.start for one in inner) >= min(one.clear_start for one in outer) and max(
-        one.end for one in inner
-    ) <= max(one.clear_end for one in outer)
+    return min(sound.start for sound in inner) >= min(sound.clear_start for sound in outer) and max(
+        sound.end for sound in inner
+    ) <= max(sound.clear_end for sound in outer)
 
 
 # Measures: does a sound last so long, begin then, sound louder than another?
@@ -370,10 +370,10 @@ def _lies_in(sound: Sound, part: Part, whole: Frames) -> bool | None:
             assert_never(part)
 
 
-def _tends(heard: Acoustics | None, sign: int) -> bool | None:
-    if heard is None:
+def _tends(acoustics: Acoustics | None, sign: int) -> bool | None:
+    if acoustics is None:
         return None
-    first, second, last = (sign * level for level in heard.thirds_dba)
+    first, second, last = (sign * level for level in acoustics.thirds_dba)
     if round(min(second - first, last - second), 1) >= TREND_DB[0]:
         return True
     # What rises at any time gets louder to somebody.

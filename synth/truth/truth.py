@@ -264,8 +264,8 @@ class Hearing:
         fits = reading.precedes if isinstance(part, Concat) else reading.accompanies
         fitting: list[tuple[Span, ...]] = []
         for chosen in product(*choices):
-            for one, other in combinations(chosen, 2):
-                if not fits(self._relations, one, other):
+            for span, other in combinations(chosen, 2):
+                if not fits(self._relations, span, other):
                     if reading.every:
                         return []
                     break
@@ -276,10 +276,10 @@ class Hearing:
 
 def _count_most(sound: Sound) -> float:
     """How often anybody may count a sound: its onsets, or the stretches in which it is heard."""
-    heard = sound.activity
-    if heard.onsets is None:
+    activity = sound.activity
+    if activity.onsets is None:
         return math.inf
-    return max(heard.onsets, len(heard.clear), len(heard.faint))
+    return max(activity.onsets, len(activity.clear), len(activity.faint))
 
 
 def proves(timeline: Timeline, claim: Claim, tolerance: Tolerance) -> bool:

@@ -138,12 +138,12 @@ def skip_tags(data: bytes, start: int) -> int:
     return start
 
 
-def explain_mismatch(found: FileFormat | None, suffix: str) -> str:
+def explain_mismatch(content: FileFormat | None, suffix: str) -> str:
     """What the name says against what is found; "" where they agree or either says nothing."""
     expected = [form for form in FileFormat if suffix.lower() in form.suffixes]
-    if found is None or not expected or found in expected:
+    if content is None or not expected or content in expected:
         return ""
-    return f"holds {found}, but its name ends in {suffix}"
+    return f"holds {content}, but its name ends in {suffix}"
 
 
 # Which files are decoded at all.

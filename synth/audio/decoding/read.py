@@ -203,7 +203,7 @@ def _read_with_ffmpeg(
         name = signal.Signals(-done.returncode).name
         raise OSError(errno.ENOMEM, f"{program} was ended by {name}, not by the file it decoded")
     if done.returncode:
-        said = plain_text(words.rpartition("\n")[2] or f"status {done.returncode}")
-        said = _ADDRESS.sub("", said)
-        raise ClipError(f"can be decoded neither by libsndfile ({reason}) nor by ffmpeg ({said})")
+        reply = plain_text(words.rpartition("\n")[2] or f"status {done.returncode}")
+        reply = _ADDRESS.sub("", reply)
+        raise ClipError(f"can be decoded neither by libsndfile ({reason}) nor by ffmpeg ({reply})")
     return read_part(read_chunks(done.stdout, limits)[0], limits)
