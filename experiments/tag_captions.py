@@ -35,7 +35,7 @@ from synth.labels.lexicon import Tag
 from synth.sources.procedural.sources import Jam
 from synth.text.tags.tag_captions import draw_views, enumerate_words, join_tags
 from synth.text.tags.tags import TagCategory, TagForm, add_article, phrase_tag
-from train.bench.embedder import Embeddings, Said
+from train.bench.embedder import Embeddings, TextEmbeddings
 from train.bench.metrics import Metric
 from train.bench.plan import Benchmark, DataKind, TaskPlan
 from train.bench.settings import BenchSettings, Task
@@ -300,7 +300,7 @@ def _make_plan(told: Mapping[Manner, Told], sounds: int, settings: BenchSettings
     parts = {manner: plan_captions(each, sounds, settings) for manner, each in told.items() if each}
     texts = dict.fromkeys(text for plan in (whole, *parts.values()) for text in plan.texts)
 
-    def measure(audio: Embeddings, embedded: Said) -> dict[str, Metric]:
+    def measure(audio: Embeddings, embedded: TextEmbeddings) -> dict[str, Metric]:
         found = whole.measure(audio, embedded)
         for manner, plan in parts.items():
             by_manner = plan.measure(audio, embedded)

@@ -191,12 +191,12 @@ def _read(path: Path, kind: type[_Line]) -> list[_Line]:
     except ValidationError as error:
         (first, *_) = error.errors(include_url=False)
         place = ".".join(map(str, first["loc"]))
-        told = first["msg"].removeprefix("Value error, ")
+        reason = first["msg"].removeprefix("Value error, ")
         if first["type"] == "missing":
-            told = f"is missing among {', '.join(value)}"
+            reason = f"is missing among {', '.join(value)}"
             near = nearest(place, value.keys() - kind.model_fields.keys())
             fix = f"rename {near!r} to {place!r}" if near else fix
-        raise CorpusError(": ".join(filter(None, (where, place, told))), fix=fix) from error
+        raise CorpusError(": ".join(filter(None, (where, place, reason))), fix=fix) from error
     return [*lines.values()]
 
 
@@ -230,9 +230,9 @@ def _predict_prior(queries: Sequence[Query], data: Path) -> tuple[dict[str, Scor
     training = data.with_name(f"train{QUERIES}")
     halves = _number_groups(queries) % 2
     if training.is_file() and training.name != data.name:
-        told, priors = str(training), [learn_prior(_read(training, Query))] * 2
+        origin, priors = str(training), [learn_prior(_read(training, Query))] * 2
     else:
-        told = "the other half of the groups"
+        origin = "the other half of the groups"
         priors = [
             learn_prior([query for query, half in zip(queries, halves, strict=True) if half != own])
             for own in (0, 1)
@@ -241,4 +241,4 @@ def _predict_prior(queries: Sequence[Query], data: Path) -> tuple[dict[str, Scor
     return {
         query.qid: priors[half] * (scale * query.duration + 1 - scale)
         for query, half in zip(queries, halves.tolist(), strict=True)
-    }, told
+    }, origin

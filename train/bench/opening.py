@@ -116,14 +116,14 @@ class Foreign(Wrapped):
         return self._ask(self.embedder.texts, texts, "texts")
 
     def _ask(self, method: Callable[[Any], Any], items: Sequence[Any], what: str) -> Embeddings:
-        found = _call(method, items, name=f"{self.name}: {what}")
+        answer = _call(method, items, name=f"{self.name}: {what}")
         try:
-            plain = found.detach().cpu().double() if isinstance(found, Tensor) else found
+            plain = answer.detach().cpu().double() if isinstance(answer, Tensor) else answer
             vectors = np.asarray(plain, dtype=np.float64)
         except (TypeError, ValueError):
             vectors = np.empty(())
         if vectors.ndim != 2 or len(vectors) != len(items) or not vectors.shape[1]:
-            gives = f"an array of {vectors.shape}" if vectors.ndim else type(found).__name__
+            gives = f"an array of {vectors.shape}" if vectors.ndim else type(answer).__name__
             raise SpecError(
                 f"{self.name}: {what} gives {gives}, not one vector for each of {len(items)} items",
                 fix=_FIX,
@@ -154,12 +154,12 @@ def open_foreign(name: str) -> Foreign:
     missing = [part for part in _PARTS if not hasattr(made, part)]
     if missing:
         raise SpecError(f"{name}: {type(made).__name__} has no {', no '.join(missing)}", fix=_FIX)
-    found = Foreign(made, name)
-    _check_length(name, "sample_rate", found.sample_rate)
-    if found.longest is not None:
-        _check_length(name, "longest", found.longest)
-    _check_answers(found)
-    return found
+    foreign = Foreign(made, name)
+    _check_length(name, "sample_rate", foreign.sample_rate)
+    if foreign.longest is not None:
+        _check_length(name, "longest", foreign.longest)
+    _check_answers(foreign)
+    return foreign
 
 
 def _import(module: str, factory: str, name: str) -> Any:
@@ -193,14 +193,14 @@ def _check_length(name: str, what: str, value: Any) -> None:
         raise SpecError(f"{name}: {what} is {value!r}, not a whole number above 0", fix=_FIX)
 
 
-def _check_answers(found: Foreign) -> None:
+def _check_answers(foreign: Foreign) -> None:
     """Ask once, so that a fault is told before all sounds of a test are heard."""
-    second = min(found.sample_rate, found.longest or found.sample_rate)
+    second = min(foreign.sample_rate, foreign.longest or foreign.sample_rate)
     noise = np.random.default_rng(0).normal(0, 0.1, second).clip(-1, 1).astype(np.float32)
-    heard, said = found.audio([noise, noise[: -(-second // 2)]]), found.texts(_TEXTS)
-    if heard.shape[1] != said.shape[1]:
+    audio, texts = foreign.audio([noise, noise[: -(-second // 2)]]), foreign.texts(_TEXTS)
+    if audio.shape[1] != texts.shape[1]:
         raise SpecError(
-            f"{found.name}: audio gives {heard.shape[1]} numbers, texts {said.shape[1]}: "
+            f"{foreign.name}: audio gives {audio.shape[1]} numbers, texts {texts.shape[1]}: "
             "expected equally many",
             fix=_FIX,
         )
@@ -221,11 +221,11 @@ class RandomModel:
 
     def audio(self, waveforms: Sequence[Audio]) -> Embeddings:
         """A vector by the sound's samples."""
-        return np.stack([_draw("audio", each.tobytes()) for each in waveforms])
+        return np.stack([_draw("audio", waveform.tobytes()) for waveform in waveforms])
 
     def texts(self, texts: Sequence[str]) -> Embeddings:
         """A vector by the text."""
-        return np.stack([_draw("text", each.encode()) for each in texts])
+        return np.stack([_draw("text", text.encode()) for text in texts])
 
 
 @dataclass(frozen=True)

@@ -103,17 +103,17 @@ class Files:
         path = self._folder / name
         if not path.is_file():
             endings = (path.with_name(path.name + suffix) for suffix in SUFFIXES)
-            found = [each for each in endings if each.is_file()]
-            if len(found) > 1:
+            files = [file for file in endings if file.is_file()]
+            if len(files) > 1:
                 raise CorpusError(
                     f"{self._table}: row {row}: {name!r} may be "
-                    f"{' or '.join(each.name for each in found)} in {self._folder}",
+                    f"{' or '.join(file.name for file in files)} in {self._folder}",
                     fix="leave one of them there",
                 )
-            if not found:
+            if not files:
                 self._missing.setdefault(name, row)
                 return -1
-            path = found[0]
+            path = files[0]
         return self._numbers.setdefault(path, len(self._numbers))
 
     def sounds(self) -> list[SoundItem]:

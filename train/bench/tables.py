@@ -125,12 +125,12 @@ def captions_benchmark(
     if table.suffix == AUDIOTIME:
         if file_column or caption_columns:
             raise SpecError(f"{table}: JSON has no columns", fix="leave out the column options")
-        said = _read_audiotime(table)
+        entries = _read_audiotime(table)
         folder = folder / "audio" if (folder / "audio").is_dir() else folder
     else:
-        said = _read_table(table, file_column, caption_columns)
+        entries = _read_table(table, file_column, caption_columns)
     files = Files(audio or folder, table)
-    captions = [(files.number(name, number), caption) for number, name, caption in said]
+    captions = [(files.number(name, number), caption) for number, name, caption in entries]
     sounds = files.sounds()
     return Benchmark(
         DataKind.CAPTIONS,
@@ -231,8 +231,8 @@ def compa_benchmark(table: Path, audio: Path, settings: BenchSettings = DEFAULTS
         if third and third[0] != ABSENT:
             captions.append(third[0])
             names.append(third[1])
-        heard = tuple(files.number(name.strip(), number) for name in names)
-        instances.append(Instance(heard, tuple(caption.strip() for caption in captions)))
+        sounds = tuple(files.number(name.strip(), number) for name in names)
+        instances.append(Instance(sounds, tuple(caption.strip() for caption in captions)))
     return Benchmark(
         DataKind.COMPA,
         str(table),

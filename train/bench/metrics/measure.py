@@ -67,12 +67,12 @@ class Metric:
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values, without draws and what was not measured; NaN becomes null."""
-        told = {name: getattr(self, name) for name in ("value", "low", "high", "chance", "n")}
-        beside = {name: getattr(self, name) for name in ("text", "trivial", "prior")}
-        told |= {name: value for name, value in beside.items() if value is not None}
+        figures = {name: getattr(self, name) for name in ("value", "low", "high", "chance", "n")}
+        baselines = {name: getattr(self, name) for name in ("text", "trivial", "prior")}
+        figures |= {name: value for name, value in baselines.items() if value is not None}
         return {
             name: None if isinstance(value, float) and math.isnan(value) else value
-            for name, value in told.items()
+            for name, value in figures.items()
         }
 
 
