@@ -115,8 +115,8 @@ class Assembler:
         labels: tuple[str, ...] = ()
         if stage.frames:
             labels = sounds_of(self.data, self.data.rows(everywhere) if everywhere else rows)
-        said = (*texts.captions, *extra, *map(text_of, labels))
-        number = {text: k for k, text in enumerate(dict.fromkeys(said))}
+        sentences = (*texts.captions, *extra, *map(text_of, labels))
+        number = {text: k for k, text in enumerate(dict.fromkeys(sentences))}
 
         counts = tuple(counts) or (len(rows),)
         uniform = None
@@ -126,7 +126,7 @@ class Assembler:
             uniform = draw_uniform(mine, sum(counts), step, self.sampler.seed)
 
         def to_ragged(rows_of_texts: Iterable[Sequence[str]]) -> Ragged:
-            return Ragged.of_rows([number[text] for text in each] for each in rows_of_texts)
+            return Ragged.of_rows([number[text] for text in row] for row in rows_of_texts)
 
         return Batch(
             step=step,

@@ -182,9 +182,9 @@ class SplitData:
         if name.rpartition(".")[0] != row["id"]:
             raise ValueError(f"{name!r} lies there" if name else "no sample lies there")
         with soundfile.SoundFile(io.BytesIO(data[BLOCKSIZE:])) as file:
-            heard = file.samplerate, file.channels, file.frames
-            if heard != (self.corpus.sample_rate, 1, row["frames"]):
-                raise ValueError("{} Hz, {} channels, {} frames".format(*heard))
+            shape = file.samplerate, file.channels, file.frames
+            if shape != (self.corpus.sample_rate, 1, row["frames"]):
+                raise ValueError("{} Hz, {} channels, {} frames".format(*shape))
             pcm: Pcm = file.read(dtype="int16")
         if len(pcm) != row["frames"]:
             raise ValueError(f"ends after {len(pcm)} of {row['frames']} frames")
@@ -217,8 +217,8 @@ class SplitData:
             rows = chain.from_iterable(
                 batch.to_pylist() for batch in file.iter_batches(4096, columns=["id", "tags"])
             )
-            heard = ((row["id"], heard_tags(row["tags"])) for row in rows)
-            return {clip: tags for clip, tags in heard if tags}
+            pairs = ((row["id"], heard_tags(row["tags"])) for row in rows)
+            return {clip: tags for clip, tags in pairs if tags}
 
     @cached_property
     def clip_captions(self) -> Mapping[str, tuple[str, ...]]:
@@ -253,7 +253,7 @@ class SplitData:
 
     def _find(self, column: str) -> set[str]:
         lists = (pc.unique(batch[column].flatten()) for batch in self._rows.scan())
-        return set(chain.from_iterable(each.to_pylist() for each in lists))
+        return set(chain.from_iterable(part.to_pylist() for part in lists))
 
     def _texts(self) -> Iterator[pa.StringArray]:
         """The split's texts, true or false, batch by batch."""
