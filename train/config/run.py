@@ -242,7 +242,7 @@ class TrainConfig(Section):
     @property
     def own_share(self) -> Fraction:
         """Share of all samples that `corpus` gives; weights are taken as they are written."""
-        return 1 - sum((Fraction(str(each.weight)) for each in self.mix), start=Fraction(0))
+        return 1 - sum((Fraction(str(mix.weight)) for mix in self.mix), start=Fraction(0))
 
     def scale_steps(self, steps: int) -> TrainConfig:
         """The same run in `steps` steps, every stage shortened or lengthened alike."""

@@ -173,7 +173,7 @@ def save_checkpoint(
 def is_finite(state: State) -> bool:
     """Whether all weights, statistics of batch norms, averages and moments are finite numbers."""
     models = [state.model, state.kept]
-    weights = (one for model in models for one in model.parameters())
+    weights = (weight for model in models for weight in model.parameters())
     statistics = (
         value
         for model in models
@@ -181,8 +181,8 @@ def is_finite(state: State) -> bool:
         if name.endswith(("running_mean", "running_var"))  # a mask may hold -inf by right
     )
     moments = (value for kept in state.optimizer.state.values() for value in kept.values())
-    values = (one for one in chain(weights, statistics, moments) if isinstance(one, Tensor))
-    return all(bool(one.isfinite().all()) for one in values)
+    values = (value for value in chain(weights, statistics, moments) if isinstance(value, Tensor))
+    return all(bool(value.isfinite().all()) for value in values)
 
 
 def mend_of(config: TrainConfig) -> str:

@@ -294,4 +294,4 @@ def _drop_free(settings: dict[str, Any]) -> dict[str, Any]:
         "checkpoint_every",
     }
     kept = {key: value for key, value in settings.items() if key not in free}
-    return kept | {"mix": [each["weight"] for each in settings.get("mix", ())]}
+    return kept | {"mix": [mix["weight"] for mix in settings.get("mix", ())]}

@@ -27,7 +27,7 @@ def parameter_groups(
     a tower's layers belongs to the head: it is not pretrained. The sigmoid bias goes with the
     temperature. Of a tower with adapters only these learn.
     """
-    idle = {id(one) for tower in _towers(model) for one in _idle_parameters(tower)}
+    idle = {id(parameter) for tower in _towers(model) for parameter in _idle_parameters(tower)}
     groups = {
         group: [
             parameter
@@ -93,14 +93,14 @@ def _towers(model: Clap) -> tuple[Tower, Tower]:
 def _keeps_statistics(module: nn.Module) -> bool:
     """Whether it is a batch norm whose weights are frozen, as beside adapters."""
     is_norm = isinstance(module, nn.modules.batchnorm._BatchNorm)
-    return is_norm and any(not one.requires_grad for one in module.parameters())
+    return is_norm and any(not parameter.requires_grad for parameter in module.parameters())
 
 
 def _idle_parameters(tower: Tower) -> list[nn.Parameter]:
-    adapters = {id(one) for one in adapter_parameters(tower)}
+    adapters = {id(weight) for weight in adapter_parameters(tower)}
     if not adapters or tower.pretrained is None:
         return tower.unused_parameters()
-    base = [one for one in tower.pretrained.parameters() if id(one) not in adapters]
+    base = [weight for weight in tower.pretrained.parameters() if id(weight) not in adapters]
     return [*tower.unused_parameters(), *base]
 
 
