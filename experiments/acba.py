@@ -186,7 +186,7 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
 
     As against then is left out where the library has captions and no labels.
     """
-    heard = library or make_foley(scale)
+    source = library or make_foley(scale)
     steps = choose_steps(scale, library, STEPS, STEPS_RECORDINGS)
     mlp, transformer = (
         _make_config(scale, head, steps) for head in (HeadKind.MLP, HeadKind.TRANSFORMER)
@@ -194,17 +194,17 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
     # Two sounds in order.
     train = {Scale.TINY: 1440, Scale.SMALL: 16_000, Scale.PAPER: 50_000}[scale]
     test = 720 if scale is Scale.TINY else 2000
-    pairs = heard.list_by_split(train=train, val=240, test=test)
+    pairs = source.list_by_split(train=train, val=240, test=test)
     recipe = {"pairs": pairs, **_set_up_joins(scale)}
     made = Experiment(
         name="acba",
         title='Wu et al., "Audio-text models do not yet leverage natural language" (ICASSP 2023), '
         "figures 2 and 3, tables 2, 3 and 5",
         scale=scale,
-        source=heard.name,
+        source=source.name,
         setup=read_setup("acba", ordered=100 * ORDERED_SHARE),
         corpora={
-            "acba": heard.make_spec(
+            "acba": source.make_spec(
                 f"acba-{scale}", recipe={"acba": recipe}, audio=choose_audio(scale, 3.5)
             ),
             **_make_views("acba"),
@@ -224,7 +224,7 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
         lines=LINES,
         claims=CLAIMS,
     )
-    return _add_pairs(made, scale, heard) if heard.is_labelled else made
+    return _add_pairs(made, scale, source) if source.is_labelled else made
 
 
 def _add_pairs(made: Experiment, scale: Scale, library: SoundLibrary) -> Experiment:

@@ -43,7 +43,7 @@ def parse_exam_split(name: str) -> ExamSplit:
 
 
 def _parse_member(kind: type[_Choice], name: str, option: str) -> _Choice:
-    known = [each.value for each in kind]
+    known = [member.value for member in kind]
     if name not in known:
         raise SpecError(
             f"{option} {name}: no such {option.strip('-')}", fix=suggestion(name, known)

@@ -157,18 +157,18 @@ def build_corpora(experiment: Experiment, machine: Machine, observer: Observer) 
 
 def place_run(arm: Arm, seed: int, folders: Folders, machine: Machine) -> ArmRun:
     """The arm on its corpora with a seed, in a folder that its digest names."""
-    heard = [folders[name] for name in (arm.corpus, *arm.mixed)]
+    corpora = [folders[name] for name in (arm.corpus, *arm.mixed)]
     mixed = [str(share) for share in arm.mixed.values()]
-    told = [str(Corpus.open(folder).facts["digest"]) for folder in heard]
-    made = digest(*told, *mixed, arm.config.model_dump_json(), str(seed))
+    digests = [str(Corpus.open(folder).facts["digest"]) for folder in corpora]
+    key = digest(*digests, *mixed, arm.config.model_dump_json(), str(seed))
     places = {
-        "corpus": heard[0],
+        "corpus": corpora[0],
         "mix": tuple(Mix(corpus=folders[name], weight=share) for name, share in arm.mixed.items()),
-        "out": machine.out / RUNS / made[:_LETTERS],
+        "out": machine.out / RUNS / key[:_LETTERS],
         "seed": seed,
         "device": machine.device,
     }
-    return ArmRun(arm, seed, arm.config.model_copy(update=places), made)
+    return ArmRun(arm, seed, arm.config.model_copy(update=places), key)
 
 
 def _plan_tests(
@@ -219,11 +219,11 @@ def _test_all(
     machine: Machine,
     observer: Observer,
 ) -> dict[str, dict[str, tuple[Metric, ...]]]:
-    found: dict[str, dict[str, tuple[Metric, ...]]] = {}
+    metrics_of: dict[str, dict[str, tuple[Metric, ...]]] = {}
     observer.start(TESTING, len(runs), "runs")
     for run in runs:
         embedder = open_embedder(run.config.out, machine.device)
-        metrics = found.setdefault(run.arm.name, {})
+        metrics = metrics_of.setdefault(run.arm.name, {})
         for exam in experiment.exams:
             benchmark = benchmarks[exam.name]
             measured = assess(embedder, benchmark, exam.tasks, baselines=True).metrics
@@ -232,7 +232,7 @@ def _test_all(
                 metrics[key] = (*metrics.get(key, ()), metric)
         observer.advance(TESTING)
     observer.finish(TESTING)
-    return found
+    return metrics_of
 
 
 class _Steps:

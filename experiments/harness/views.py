@@ -86,10 +86,10 @@ def _join_clips(corpora: Sequence[Corpus], view: CorpusView) -> pa.Table:
     known: set[str] = set()
     parts = []
     for corpus in corpora:
-        each = pq.read_table(corpus.folder / CLIPS_FILE)
-        new = pa.array([clip not in known for clip in each["id"].to_pylist()], pa.bool_())
-        parts.append(each.filter(new))
-        known |= set(each["id"].to_pylist())
+        table = pq.read_table(corpus.folder / CLIPS_FILE)
+        new = pa.array([clip not in known for clip in table["id"].to_pylist()], pa.bool_())
+        parts.append(table.filter(new))
+        known |= set(table["id"].to_pylist())
     clips = pa.concat_tables(parts, promote_options="default")
     if view.clip is keep:
         return clips
