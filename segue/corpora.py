@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from segue.listening import Heard
+from segue.listening import PlacedScene
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,7 +25,7 @@ TRAIN: Final = "train"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CorpusSample(Heard):
+class CorpusSample(PlacedScene):
     """A sample of a corpus; `row` is what its manifest says."""
 
     corpus: Corpus
@@ -107,8 +107,8 @@ class BuiltCorpus:
 
     def __repr__(self) -> str:
         splits = self.corpus.facts["splits"].items()
-        told = ", ".join(f"{facts['samples']:,} {name}" for name, facts in splits)
-        return f"<corpus {self.corpus.name} {self.corpus.version}: {told}; {self.path}>"
+        sizes = ", ".join(f"{facts['samples']:,} {name}" for name, facts in splits)
+        return f"<corpus {self.corpus.name} {self.corpus.version}: {sizes}; {self.path}>"
 
     def __fspath__(self) -> str:
         return str(self.path)
