@@ -92,12 +92,12 @@ def open_benchmark(
         sample_rate: Of the model, in Hz; a corpus at another one is refused.
     """
     kind = data_kind(data)
-    for given, name, owner in (
+    for is_given, name, owner in (
         (fold is not None, "a fold", DataKind.CLASSES),
         (file_column is not None or bool(caption_columns), "columns", DataKind.CAPTIONS),
         (settings.every_caption, "--every-caption", DataKind.CAPTIONS),
     ):
-        if given and kind is not owner:
+        if is_given and kind is not owner:
             raise SpecError(
                 f"{data} is a {kind}, {name} can be chosen for a {owner}", fix=f"leave out {name}"
             )

@@ -117,7 +117,7 @@ def score_moments(
             raise CorpusError(f"{beside}: a qid stands in {data.name}, too", fix=_ASKED)
     if not any(query.relevant_windows for query in queries):
         raise CorpusError(f"{data}: no query has a window", fix="give a file with windows")
-    prior, learnt = _predict_prior(queries, data)
+    prior, origin = _predict_prior(queries, data)
     predicted, left_out = prior, {}
     if predictions.is_dir():
         raise SpecError(f"{predictions}: a run or model predicts no windows", fix=_ANSWERED)
@@ -147,7 +147,7 @@ def score_moments(
     facts = {
         "model": str(predictions),
         "benchmark": str(data),
-        "windows alone": f"the {MOST_PREDICTED} most frequent windows of {learnt}",
+        "windows alone": f"the {MOST_PREDICTED} most frequent windows of {origin}",
         "threshold": f"{threshold:g}",
         "seed": str(seed),
         "interval": f"95 %, {RESAMPLES} bootstrap draws of whole groups",
@@ -209,14 +209,14 @@ def learn_prior(queries: Sequence[Query]) -> ScoredWindows:
     What one of them overlaps counts for none of the later ones.
     """
     shares = [query.windows / query.duration for query in queries if query.relevant_windows]
-    known = np.concatenate(shares)[:_MOST_LEARNT] if shares else np.zeros((0, 2))
-    meets = overlap(known, known) >= 0.5
-    left = np.full(len(known), True)
+    windows = np.concatenate(shares)[:_MOST_LEARNT] if shares else np.zeros((0, 2))
+    meets = overlap(windows, windows) >= 0.5
+    left = np.full(len(windows), True)
     chosen: list[tuple[float, float, float]] = []
     while left.any() and len(chosen) < MOST_PREDICTED:
         counts = (meets & left).sum(axis=1)
         best = int(counts.argmax())
-        chosen.append((*known[best], counts[best] / len(known)))
+        chosen.append((*windows[best], counts[best] / len(windows)))
         left &= ~meets[best]
     return np.array(chosen).reshape(-1, 3)
 

@@ -148,13 +148,13 @@ def open_foreign(name: str) -> Foreign:
     first, _, rest = name.partition(":")
     offered = list_embedders()
     if first in offered:
-        made = _call(load_object(offered[first], SpecError), *([rest] if rest else []), name=name)
+        model = _call(load_object(offered[first], SpecError), *([rest] if rest else []), name=name)
     else:
-        made = _call(_import(first, rest, name), name=name)
-    missing = [part for part in _PARTS if not hasattr(made, part)]
+        model = _call(_import(first, rest, name), name=name)
+    missing = [part for part in _PARTS if not hasattr(model, part)]
     if missing:
-        raise SpecError(f"{name}: {type(made).__name__} has no {', no '.join(missing)}", fix=_FIX)
-    foreign = Foreign(made, name)
+        raise SpecError(f"{name}: {type(model).__name__} has no {', no '.join(missing)}", fix=_FIX)
+    foreign = Foreign(model, name)
     _check_length(name, "sample_rate", foreign.sample_rate)
     if foreign.longest is not None:
         _check_length(name, "longest", foreign.longest)
@@ -163,10 +163,10 @@ def open_foreign(name: str) -> Foreign:
 
 
 def _import(module: str, factory: str, name: str) -> Any:
-    here = str(Path.cwd())
-    if here not in sys.path:
+    folder = str(Path.cwd())
+    if folder not in sys.path:
         # Last, so that a file there stands for no installed package.
-        sys.path.append(here)
+        sys.path.append(folder)
     try:
         return reduce(getattr, factory.split("."), importlib.import_module(module))
     except Exception as fault:
@@ -175,11 +175,11 @@ def _import(module: str, factory: str, name: str) -> Any:
         ) from fault
 
 
-def _call(function: Any, *given: Any, name: str) -> Any:
+def _call(function: Any, *arguments: Any, name: str) -> Any:
     if not callable(function):
         raise SpecError(f"{name}: {function!r:.60} cannot be called", fix=_FIX)
     try:
-        return function(*given)
+        return function(*arguments)
     except SegueError:
         raise
     except Exception as fault:

@@ -74,14 +74,14 @@ def file_sound(path: Path) -> SoundItem:
 def _load_file(path: Path, rate: int) -> Audio:
     try:
         with name_file(path):
-            samples, own = read_audio(read_regular(path, limit=_MAX_BYTES), path.suffix)
+            samples, own_rate = read_audio(read_regular(path, limit=_MAX_BYTES), path.suffix)
     except ClipError as error:
         raise CorpusError(f"{path}: {error}", fix="replace the file") from error
     mono = samples.mean(axis=1, dtype=np.float32)
     if not len(mono) or not np.isfinite(mono).all():
         fault = "holds samples that are not numbers" if len(mono) else "has no samples"
         raise CorpusError(f"{path}: {fault}", fix="replace the file")
-    return resample(mono, own, rate)
+    return resample(mono, own_rate, rate)
 
 
 class Files:

@@ -114,10 +114,10 @@ def _draw(units: bytes, seed: int, resamples: int) -> Iterator[Positions]:
     generator = np.random.Generator(np.random.Philox(seed))
     for _ in range(resamples):
         chosen = generator.integers(len(sizes), size=len(sizes))
-        taken = sizes[chosen]
+        counts = sizes[chosen]
         # The members of group g are order[starts[g] : starts[g] + sizes[g]].
-        places = np.arange(taken.sum()) + np.repeat(
-            starts[chosen] - np.cumsum(taken) + taken, taken
+        places = np.arange(counts.sum()) + np.repeat(
+            starts[chosen] - np.cumsum(counts) + counts, counts
         )
         yield order[places]
 
@@ -143,10 +143,10 @@ def mean_of(points: np.ndarray) -> Statistic:
 
 def check_similarity(similarity: np.ndarray, shape: tuple[int | None, ...]) -> None:
     """Refuse similarities of another shape (None stands for any size), or that are not finite."""
-    wanted = similarity.ndim == len(shape) and all(
-        size is None or size == given for size, given in zip(shape, similarity.shape, strict=True)
+    fits = similarity.ndim == len(shape) and all(
+        size is None or size == length for size, length in zip(shape, similarity.shape, strict=True)
     )
-    if not wanted:
+    if not fits:
         raise ValueError(f"similarities of shape {similarity.shape}, expected {shape}")
     if not np.isfinite(similarity).all():
         raise ValueError("similarities hold NaN or infinity")

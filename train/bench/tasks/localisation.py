@@ -50,8 +50,8 @@ def plan_samples(
 
     def measure_frames(scores: Sequence[FrameScores]) -> dict[str, Metric]:
         states = [_states(samples.rows[number], labels, rate) for number in chosen]
-        kept = [scores[number] for number in chosen]
-        return localisation(kept, states, samples.groups[chosen], settings.seed)
+        chosen_scores = [scores[number] for number in chosen]
+        return localisation(chosen_scores, states, samples.groups[chosen], settings.seed)
 
     return TaskPlan(
         tuple(map(text_of, labels)),
@@ -84,8 +84,8 @@ def frames_of(embedder: Embedder, settings: BenchSettings) -> tuple[FrameEmbedde
 
 def describe_frames(embedder: Embedder, settings: BenchSettings) -> str:
     """How frames get their scores, for a report."""
-    if own := frames_of(embedder, settings):
-        return f"the model's own embeddings of {own[1] / embedder.sample_rate:g} s"
+    if native := frames_of(embedder, settings):
+        return f"the model's own embeddings of {native[1] / embedder.sample_rate:g} s"
     window_s, hop_s = settings.window_s or DEFAULT_WINDOW_S, settings.hop_s or DEFAULT_HOP_S
     return f"windows of {window_s:g} s every {hop_s:g} s"
 
@@ -102,10 +102,10 @@ def score_frames(
 
     A frame that several stretches of a model share has their mean, by how much of it each covers.
     """
-    rate, own = embedder.sample_rate, frames_of(embedder, settings)
+    rate, native = embedder.sample_rate, frames_of(embedder, settings)
     window_s = settings.window_s or DEFAULT_WINDOW_S
     window, hop = round(window_s * rate), round((settings.hop_s or DEFAULT_HOP_S) * rate)
-    if not own and embedder.longest is not None and window > embedder.longest:
+    if not native and embedder.longest is not None and window > embedder.longest:
         raise SpecError(
             f"windows of {window_s:g} s: the model takes {embedder.longest / rate:g} s",
             fix="give a shorter window",
@@ -114,8 +114,8 @@ def score_frames(
     scores: list[FrameScores] = []
     for sound in track(sounds, observer or Silent(), "listen", "sounds"):
         waveform = sound.load(rate)
-        if own:
-            model, step = own
+        if native:
+            model, step = native
             whole = cut_to_longest(waveform, sound.name, embedder, settings.cut)
             (embedded,) = model.frames([whole])
             check_finite(embedded, [sound.name] * len(embedded))
