@@ -250,7 +250,7 @@ def _print_result(result: TrainResult, corpus: Path, steps: int) -> None:
 
 def _format_resume_command() -> str:
     """The command that was given, with --resume."""
-    given = [word for word in sys.argv[1:] if word not in ("--resume", "--overwrite")]
-    command = shlex.join(["segue", *given, "--resume"])
+    words = [word for word in sys.argv[1:] if word not in ("--resume", "--overwrite")]
+    command = shlex.join(["segue", *words, "--resume"])
     ranks = os.environ.get("WORLD_SIZE", "1")
     return command if ranks == "1" else f"torchrun --nproc-per-node {ranks} --no-python {command}"

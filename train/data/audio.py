@@ -72,8 +72,8 @@ class FeatureCache:
         chosen = torch.as_tensor(positions)
         values, mask = self.chunks.values, self.chunks.mask
         places = find_places(self.counts[chosen], mask.shape[1])
-        there = chosen.to(mask.device, non_blocking=True)
-        return Chunks(values[there], mask[there], places.to(mask.device, non_blocking=True))
+        rows = chosen.to(mask.device, non_blocking=True)
+        return Chunks(values[rows], mask[rows], places.to(mask.device, non_blocking=True))
 
 
 def crop_frames(data: SplitData, config: TrainConfig) -> Frames | None:

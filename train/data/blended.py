@@ -191,8 +191,8 @@ class BlendedCorpora(IterableDataset[list[dict[str, Any]]]):
             for number, (start, stop) in enumerate(zip(starts, stops, strict=True))
             for position in self._streams[number].take(start, stop).tolist()
         ]
-        mine = drawn[self._rank :: self._ranks]
-        return [read_sample(self._parts[number], position) for number, position in mine]
+        share = drawn[self._rank :: self._ranks]
+        return [read_sample(self._parts[number], position) for number, position in share]
 
     def __iter__(self) -> Iterator[list[dict[str, Any]]]:
         worker = get_worker_info()

@@ -180,8 +180,8 @@ def _pack(
     """
     place = np.full(len(order), len(places), dtype=np.int32)
     for size, counts in zip(np.flatnonzero(np.bincount(sizes)), packing.T, strict=True):
-        own = np.flatnonzero(sizes == size)[: counts.sum()]
-        place[own] = np.repeat(places, counts)
+        units = np.flatnonzero(sizes == size)[: counts.sum()]
+        place[units] = np.repeat(places, counts)
     ends = np.concatenate([[0], np.cumsum(packing.sum(axis=1)[np.argsort(places)])])
     return Epoch(order[np.argsort(place, kind="stable")[: ends[-1]]], ends)
 
@@ -320,7 +320,7 @@ class Blend:
     @cached_property
     def _counts(self) -> Int[np.ndarray, "prefixes corpora"]:
         """Samples of each corpus among the first 0, 1, ... of a cycle."""
-        given = np.zeros((self._cycle + 1, len(self.shares)), dtype=np.int64)
+        counts = np.zeros((self._cycle + 1, len(self.shares)), dtype=np.int64)
         coming = [(0, corpus, 0) for corpus in range(len(self.shares))]  # released, corpus, sample
         due: list[tuple[int, int, int]] = []  # deadline, corpus, sample
         for slot in range(self._cycle):
@@ -328,9 +328,9 @@ class Blend:
                 _, corpus, sample = heapq.heappop(coming)
                 heapq.heappush(due, (-(-(sample + 1) // self.shares[corpus]), corpus, sample))
             _, corpus, sample = heapq.heappop(due)
-            given[slot + 1, corpus] = 1
+            counts[slot + 1, corpus] = 1
             heapq.heappush(coming, ((sample + 1) // self.shares[corpus], corpus, sample + 1))
-        return given.cumsum(axis=0)
+        return counts.cumsum(axis=0)
 
 
 @dataclass(frozen=True, slots=True)

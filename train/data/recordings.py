@@ -39,8 +39,8 @@ class Recordings:
         for data in splits:
             columns = ["id", "recording", "sha256"]
             table = pq.read_table(data.corpus.folder / CLIPS_FILE, columns=columns)
-            used = pa.array(data.find_clips(), pa.string())
-            for row in table.filter(pc.is_in(table["id"], used)).to_pylist():
+            ids = pa.array(data.find_clips(), pa.string())
+            for row in table.filter(pc.is_in(table["id"], ids)).to_pylist():
                 recordings.setdefault(row["recording"], set()).add(row["sha256"])
         return cls({name: frozenset(digests) for name, digests in sorted(recordings.items())})
 

@@ -93,14 +93,14 @@ def _folder_kind(folder: Path) -> ModelKind:
     if "model_type" in facts:
         return transformers_kind(folder, facts)
     if "train" in facts:
-        what = "a run that has not yet written a checkpoint"
+        reason = "a run that has not yet written a checkpoint"
     elif (folder / _OPEN_CLIP).is_file():
-        what = "a model of open_clip without an audio half"
+        reason = "a model of open_clip without an audio half"
     elif (folder / CONFIG_FILE).is_file():
-        what = f"its {CONFIG_FILE} names no model_type"
+        reason = f"its {CONFIG_FILE} names no model_type"
     else:
-        what = "no trained model here; `segue train` makes one"
-    raise _no_model(folder, what)
+        reason = "no trained model here; `segue train` makes one"
+    raise _no_model(folder, reason)
 
 
 def transformers_kind(model: Path, facts: Mapping[str, Any]) -> ModelKind:
@@ -136,8 +136,8 @@ def _file_kind(file: Path) -> ModelKind:
     raise _no_model(file, f"a file ({suffix})" if suffix else "a file")
 
 
-def _no_model(model: Path, what: str) -> CorpusError:
-    return CorpusError(f"{model}: {what}", fix=ACCEPTED)
+def _no_model(model: Path, reason: str) -> CorpusError:
+    return CorpusError(f"{model}: {reason}", fix=ACCEPTED)
 
 
 def _no_such_run(model: Path) -> CorpusError:
@@ -145,10 +145,10 @@ def _no_such_run(model: Path) -> CorpusError:
     if not above.is_dir():
         return _no_model(model, f"no such run, and no folder {above}")
     runs = sorted(path.parent.name for path in above.glob(f"*/{MODEL_FILE}"))
-    there = f"found in {above}: {', '.join(runs)}" if runs else f"{above} has no runs"
+    note = f"found in {above}: {', '.join(runs)}" if runs else f"{above} has no runs"
     near = nearest(model.name, runs)
     fix = f"did you mean {above / near}?" if near else ACCEPTED
-    return CorpusError(f"{model}: no such run; {there}", fix=fix)
+    return CorpusError(f"{model}: no such run; {note}", fix=fix)
 
 
 _TOKENIZER: Final = (
@@ -200,10 +200,10 @@ def read_laion_with_words(file: Path, tokenizer: str) -> tuple[Any, ClapInput, T
         words = TextTokenizer.of_model(tokenizer, LONGEST_TEXT)
     except SpecError as error:
         raise SpecError(error.message, fix=_TOKENIZER) from error
-    known = int(clap.config.text_config.vocab_size)
-    if len(words) != known:
+    vocabulary = int(clap.config.text_config.vocab_size)
+    if len(words) != vocabulary:
         raise SpecError(
-            f"the tokenizer of {tokenizer!r} has {len(words):,} words, {file} knows {known:,}",
+            f"the tokenizer of {tokenizer!r} has {len(words):,} words, {file} knows {vocabulary:,}",
             fix=_TOKENIZER,
         )
     return clap, clap_input, words

@@ -182,8 +182,8 @@ def textswap_loss(batch: Embedded, world: World, share: float) -> Float[Tensor, 
     plan = caption_plan(others)
     choice = _choose_swaps(share, batch.uniform, ~others.same, batch)
     drawn = _count_swaps(choice, batch)
-    kept = plan.weight * (choice < 0)
-    to_text = LossPlan(kept, plan.target).concat(drawn)
+    weight = plan.weight * (choice < 0)
+    to_text = LossPlan(weight, plan.target).concat(drawn)
     return _choose_both_ways(batch, others, world, to_text, plan)
 
 

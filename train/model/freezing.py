@@ -73,16 +73,16 @@ def freeze(model: Clap, trainable: Sequence[Group], last_layers: LastLayers = ON
 
 def _refuse_layers(model: Clap, trainable: Sequence[Group], last_layers: LastLayers) -> None:
     for group, tower in zip(_LAST, _towers(model), strict=True):
-        asked, there = getattr(last_layers, group.whole), len(tower.layers())
-        if group in trainable and not there:
+        count, depth = getattr(last_layers, group.whole), len(tower.layers())
+        if group in trainable and not depth:
             raise SpecError(
                 f"trainable: {group}: this tower has no last layer",
                 fix=f"name {group.whole}, or drop it",
             )
-        if asked > max(there, 1):
+        if count > max(depth, 1):
             raise SpecError(
-                f"last_layers: {group.whole}: this tower has {there} layers, not {asked}",
-                fix=f"give at most {there}",
+                f"last_layers: {group.whole}: this tower has {depth} layers, not {count}",
+                fix=f"give at most {depth}",
             )
 
 
@@ -150,10 +150,10 @@ def add_adapters(tower: Tower, settings: Lora, name: str) -> None:
     linear = [path for path, module in model.named_modules() if isinstance(module, nn.Linear)]
     for target in settings.target:
         if not any(f".{path}".endswith(f".{target}") for path, _ in model.named_modules()):
-            there = ", ".join(sorted({path.rpartition(".")[2] for path in linear}))
+            names = ", ".join(sorted({path.rpartition(".")[2] for path in linear}))
             raise SpecError(
                 f"model.{name}.lora.target: the tower has no layer {target!r}",
-                fix=f"choose of {there}, or drop `target` for all",
+                fix=f"choose of {names}, or drop `target` for all",
             )
     config = LoraConfig(
         r=settings.rank,

@@ -160,7 +160,7 @@ def _describe_settings(run: LoadedRun) -> str:
     config = run.config
     model = config.model
     parameters = sum(parameter.numel() for parameter in run.model.parameters())
-    own = [f"{group} {rate:g}" for group, rate in config.lr_of.items()]
+    rates = [f"{group} {rate:g}" for group, rate in config.lr_of.items()]
     rows = {
         "audio tower": _describe_tower(model.audio),
         "text tower": _describe_tower(model.text),
@@ -170,7 +170,7 @@ def _describe_settings(run: LoadedRun) -> str:
         "trained": ", ".join(model.trainable),
         "losses": ", ".join(dict.fromkeys(stage.loss.name for stage in config.stages)),
         "steps": f"{config.steps:,} of {config.batch:,} samples",
-        "learning rate": ", ".join([f"{config.lr:g}", *own]),
+        "learning rate": ", ".join([f"{config.lr:g}", *rates]),
         "seed": str(config.seed),
     }
     return "\n".join(["| | |", "|---|---|", *(f"| {name} | {of} |" for name, of in rows.items())])

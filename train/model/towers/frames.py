@@ -278,11 +278,11 @@ class WhisperEncoder(FrameModel):
         self, frames: Float[Tensor, "sounds frames width"], real: Bool[Tensor, "sounds frames"]
     ) -> EncodedSounds:
         """Two frames a state; the sound is followed by silence."""
-        kept, there = self.fit(frames), self.fit(real[..., None])
-        loudest = kept.masked_fill(~there, _WHISPER_SILENCE).amax(dim=(1, 2), keepdim=True)
+        fitted, sounding = self.fit(frames), self.fit(real[..., None])
+        loudest = fitted.masked_fill(~sounding, _WHISPER_SILENCE).amax(dim=(1, 2), keepdim=True)
         silence = (loudest - _WHISPER_RANGE).clamp_min(_WHISPER_SILENCE)
-        states = self.model(where(there, kept, silence).mT).last_hidden_state
-        return EncodedSounds(states, real.new_ones(states.shape[:2]), self.hop * kept.shape[1])
+        states = self.model(where(sounding, fitted, silence).mT).last_hidden_state
+        return EncodedSounds(states, real.new_ones(states.shape[:2]), self.hop * fitted.shape[1])
 
     def fixed_parameters(self) -> list[nn.Parameter]:
         """The positions, which are sinusoids."""
