@@ -33,8 +33,8 @@ def find_experiment(name: str, scale: str, library: SoundLibrary | None = None) 
             f"--scale {scale}: {name} has no such scale",
             fix=f"choose {', '.join(PAPERS_SCALES)}; `together` has {scale}",
         )
-    made: Experiment = import_module(EXPERIMENTS[name]).build_experiment(chosen, library)
-    return made
+    experiment: Experiment = import_module(EXPERIMENTS[name]).build_experiment(chosen, library)
+    return experiment
 
 
 def parse_exam_split(name: str) -> ExamSplit:

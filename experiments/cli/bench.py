@@ -88,16 +88,16 @@ def bench_run_command(
             if find_result(folder, open_set.built, model, digest, pad) is None
         }
         _score(open_set, left, open_model, folder, pad, observer)
-    now = {record.corpus: record for record in records}
+    by_corpus = {record.corpus: record for record in records}
     results = [
         result
         for result in read_results(folder)
-        if now.get(result.set.corpus) in (None, result.set)
+        if by_corpus.get(result.set.corpus) in (None, result.set)
     ]
     page = compare_page(results)
     write_page(page, folder / PAGE)
-    asked = {record.corpus for record in chosen}
-    shown = [result for result in results if result.model in models and result.set.corpus in asked]
+    names = {record.corpus for record in chosen}
+    shown = [result for result in results if result.model in models and result.set.corpus in names]
     rows = [result.model_dump(mode="json") | {"control": result.control} for result in shown]
 
     def show() -> None:

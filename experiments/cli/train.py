@@ -108,8 +108,8 @@ def write_index(table: Path, index: Path) -> tuple[Path, dict[str, Any]]:
         lines.writerow(["path", *names.values()])
         for place, row in zip(places, rows, strict=True):
             lines.writerow([place.relative_to(root), *(row[column] for column in names)])
-    own = {row.get("split", "") for row in rows}
-    if own <= set(SPLITS):
-        return root, {split: [split] for split in SPLITS if split in own}
+    splits = {row.get("split", "") for row in rows}
+    if splits <= set(SPLITS):
+        return root, {split: [split] for split in SPLITS if split in splits}
     recordings = {row.get("recording") or place for place, row in zip(places, rows, strict=True)}
     return root, {"train": 0.9, "val": 0.1} if len(recordings) >= LEAST_SHARED else {"train": 1.0}

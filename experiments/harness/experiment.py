@@ -90,8 +90,8 @@ class CorpusView:
         """Name of the rewording, and what was given to it beside the rows."""
         if not isinstance(self.reword, partial):
             return self.reword.__name__
-        given = ", ".join(f"{name}={value}" for name, value in self.reword.keywords.items())
-        return f"{self.reword.func.__name__}({given})"
+        arguments = ", ".join(f"{name}={value}" for name, value in self.reword.keywords.items())
+        return f"{self.reword.func.__name__}({arguments})"
 
 
 @dataclass(frozen=True)

@@ -176,18 +176,18 @@ def _plan_tests(
 ) -> dict[str, Benchmark]:
     """The test of each exam; refuses to train for what none of them would measure."""
     benchmarks: dict[str, Benchmark] = {}
-    given: set[str] = set()
+    measured: set[str] = set()
     for exam in track(experiment.exams, observer, PLANNING, "tests"):
         benchmarks[exam.name] = exam.benchmark(folders, split)
         metrics = benchmarks[exam.name].list_metrics(exam.tasks)
-        given |= {f"{exam.name}.{metric}" for metric in metrics}
-    asked = {line.metric for line in experiment.lines}
-    asked |= {cell.metric for claim in experiment.claims for cell in claim.cells}
-    if missing := sorted(asked - given):
+        measured |= {f"{exam.name}.{metric}" for metric in metrics}
+    needed = {line.metric for line in experiment.lines}
+    needed |= {cell.metric for claim in experiment.claims for cell in claim.cells}
+    if missing := sorted(needed - measured):
         raise SpecError(
             f"{experiment.name}: its tests lack {', '.join(missing)}",
             fix=f"give a library with more recordings in split {split}, or correct the experiment: "
-            f"its tests give {', '.join(sorted(given))}",
+            f"its tests give {', '.join(sorted(measured))}",
         )
     return benchmarks
 

@@ -89,8 +89,8 @@ def _read_in_order(scene: Scene) -> Iterator[Event | type[Concat] | type[Overlay
 def restated(row: Row) -> Row:
     """The sample with those further true captions that say all of it, and none of a part."""
     whole = claim_meaning(claim_to_text(read_statement(row)))
-    kept = [text for text in row["positives"] if claim_meaning(text["claim"]) == whole]
-    return {**row, "positives": kept}
+    positives = [text for text in row["positives"] if claim_meaning(text["claim"]) == whole]
+    return {**row, "positives": positives}
 
 
 def list_candidates(statement: Scene) -> tuple[list[Scene], list[Scene]]:
@@ -99,12 +99,12 @@ def list_candidates(statement: Scene) -> tuple[list[Scene], list[Scene]]:
     Returns:
         Its parts of two sounds or more; and their edits, but for those that say what a part says.
     """
-    named = labels(statement)
+    names = labels(statement)
     parts = [
         part
-        for count in range(len(named), 1, -1)
-        for kept in combinations(named, count)
-        if (part := projection(statement, kept)) is not None
+        for count in range(len(names), 1, -1)
+        for subset in combinations(names, count)
+        if (part := projection(statement, subset)) is not None
     ]
     seen = {meaning(part) for part in parts}
     edits = []
