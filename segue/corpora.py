@@ -50,8 +50,8 @@ class CorpusSample(PlacedScene):
         from synth.corpus.corpus import CLIPS_FILE, SAMPLES_FILE
         from synth.labels.lexicon import heard_tags
 
-        folder, wanted = self.corpus.folder, pc.field("id").isin(self.row["clips"])
-        clips = pq.read_table(folder / CLIPS_FILE, columns=["id", "tags"], filters=wanted)
+        folder, filters = self.corpus.folder, pc.field("id").isin(self.row["clips"])
+        clips = pq.read_table(folder / CLIPS_FILE, columns=["id", "tags"], filters=filters)
         tags = {
             clip["id"]: [tag.name for tag in heard_tags(clip["tags"])] for clip in clips.to_pylist()
         }
@@ -188,13 +188,13 @@ def build(
     from synth.corpus.kinds import PathKind, expect
 
     if isinstance(spec, Mapping):
-        known = parse_spec(YamlFile("spec", dict(spec)), Path())
+        parsed = parse_spec(YamlFile("spec", dict(spec)), Path())
     else:
         expect(Path(spec), PathKind.SPEC, PathKind.OTHER, fix="segue.open opens a corpus")
-        known = read_spec(Path(spec))
+        parsed = read_spec(Path(spec))
     count = choose_worker_count(workers)
     with show_progress(False, "build") as observer:
-        summary = run_build(known, Path(out), count, False, observer)
+        summary = run_build(parsed, Path(out), count, False, observer)
     with redirect_stdout(sys.stderr):
         print_summary(summary)
     return open(Path(summary.paths["manifests"]).parent)
