@@ -77,7 +77,7 @@ def experiments_command(
     paths = write_results(outcome, command, results)
     seconds = round(time.monotonic() - started, 1)
     files = {suffix: str(path) for suffix, path in paths.items()}
-    took = {"seconds": outcome.seconds, "command_seconds": seconds}
+    times = {"seconds": outcome.seconds, "command_seconds": seconds}
 
     def show() -> None:
         _print(outcome)
@@ -85,7 +85,7 @@ def experiments_command(
             say(f"wrote {path}")
         say(f"{seconds:.0f} s in all")
 
-    return CommandResult(to_json(outcome, command) | {"files": files} | took, show)
+    return CommandResult(to_json(outcome, command) | {"files": files} | times, show)
 
 
 def format_command(

@@ -95,8 +95,8 @@ def write_index(table: Path, index: Path) -> tuple[Path, dict[str, Any]]:
     sound = next((column for column in SOUNDS if column in header), None)
     texts = list_numbered("caption", header) or [column for column in TEXTS if column in header][:1]
     if sound is None or not texts:
-        lacks = "captions" if sound else "sounds"
-        raise SourceError(f"{table}: no column of {lacks} among {', '.join(header)}", fix=_FIX)
+        missing = "captions" if sound else "sounds"
+        raise SourceError(f"{table}: no column of {missing} among {', '.join(header)}", fix=_FIX)
     places = [Path(os.path.normpath(Path.cwd() / table.parent / row[sound])) for row in rows]
     root = Path(os.path.commonpath([place.parent for place in places]))
     names = {column: column for column in (*texts, *KEPT) if column in header}

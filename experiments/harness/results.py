@@ -247,8 +247,8 @@ def draw(outcome: ExperimentOutcome, path: Path) -> None:
 def _draw_arm(
     axes: Axes, outcome: ExperimentOutcome, lines: list[Line], arm: str, number: int
 ) -> None:
-    thick = _BAR / len(outcome.experiment.arms)
-    shift = -_BAR / 2 + thick * (number + 0.5)
+    thickness = _BAR / len(outcome.experiment.arms)
+    shift = -_BAR / 2 + thickness * (number + 0.5)
     measured = outcome.metrics[arm]
     estimates = [estimate_metric(measured[line.metric]) for line in lines]
     places = [k + shift for k in range(len(lines))]
@@ -257,14 +257,14 @@ def _draw_arm(
         [100 * (estimate.value - estimate.low) for estimate in estimates],
         [100 * (estimate.high - estimate.value) for estimate in estimates],
     ]
-    again, colour = divmod(number, len(_COLOURS))
+    cycle, colour = divmod(number, len(_COLOURS))
     axes.barh(
         places,
         values,
-        height=0.9 * thick,
+        height=0.9 * thickness,
         color=_COLOURS[colour],
-        hatch="/////" if again else None,
-        edgecolor="white" if again else None,
+        hatch="/////" if cycle else None,
+        edgecolor="white" if cycle else None,
         label=arm,
     )
     axes.errorbar(values, places, xerr=spread, fmt="none", ecolor="#555555", capsize=2)

@@ -150,8 +150,7 @@ def build_corpora(experiment: Experiment, machine: Machine, observer: Observer) 
         (name, view) for name, view in experiment.corpora.items() if isinstance(view, CorpusView)
     ]
     for name, view in track(views, observer, VIEWING, "corpora"):
-        called = f"{experiment.name}-{name}"
-        folders[name] = write_view(called, view, folders, machine.out / VIEWS)
+        folders[name] = write_view(f"{experiment.name}-{name}", view, folders, machine.out / VIEWS)
     return folders
 
 

@@ -74,8 +74,8 @@ class OpenClip(LibraryModel):
     def audio(self, waveforms: Sequence[Audio]) -> Embeddings:
         """Sounds, together where none changes how another is heard."""
         parts = []
-        for _, alike in groupby(waveforms, _ALONE.get(_kind(self.model), lambda _: 0)):
-            inputs = [self.preprocess((torch.tensor(wav)[None], self.sample_rate)) for wav in alike]
+        for _, group in groupby(waveforms, _ALONE.get(_kind(self.model), lambda _: 0)):
+            inputs = [self.preprocess((torch.tensor(wav)[None], self.sample_rate)) for wav in group]
             parts.append(self.model.encode_audio(default_collate(inputs)))
         return unit_length(torch.cat(parts))
 
@@ -173,8 +173,8 @@ class PeAudio(LibraryModel):
     def audio(self, waveforms: Sequence[Audio]) -> Embeddings:
         """Sounds, those of one length together, so that none is heard with padding."""
         parts = []
-        for _, alike in groupby(waveforms, len):
-            batch = self.extractor(list(alike), sampling_rate=self.sample_rate, return_tensors="pt")
+        for _, group in groupby(waveforms, len):
+            batch = self.extractor(list(group), sampling_rate=self.sample_rate, return_tensors="pt")
             parts.append(self.model.get_audio_embeds(**batch.to(self.model.device)))
         return unit_length(torch.cat(parts))
 

@@ -123,9 +123,9 @@ class Foreign(Wrapped):
         except (TypeError, ValueError):
             vectors = np.empty(())
         if vectors.ndim != 2 or len(vectors) != len(items) or not vectors.shape[1]:
-            gives = f"an array of {vectors.shape}" if vectors.ndim else type(answer).__name__
+            form = f"an array of {vectors.shape}" if vectors.ndim else type(answer).__name__
             raise SpecError(
-                f"{self.name}: {what} gives {gives}, not one vector for each of {len(items)} items",
+                f"{self.name}: {what} gives {form}, not one vector for each of {len(items)} items",
                 fix=_FIX,
             )
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)

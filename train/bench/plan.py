@@ -94,8 +94,8 @@ class Benchmark:
 
     def plans(self, tasks: Collection[Task] | None = None) -> dict[Task, TaskPlan]:
         """The plans of some tasks, by default of all that the data allows but those about time."""
-        able = ", ".join(self.allowed)
-        fix = f"it allows: {able}" if able else "give other data"
+        allowed = ", ".join(self.allowed)
+        fix = f"it allows: {allowed}" if allowed else "give other data"
         for task in tasks or ():
             answer = self.answers.get(task)
             if not isinstance(answer, TaskPlan):

@@ -116,9 +116,9 @@ class BatchOrder:
             return cls(members, starts, None, per_batch, len(sizes) // per_batch, seed, name)
         packing = pack_sizes(sizes, batch)
         if (packing @ np.unique(sizes)).min() == 1:
-            alone = int((sizes == 1).sum())
+            singles = int((sizes == 1).sum())
             raise SpecError(
-                f"{alone:,} group{'s' * (alone > 1)} of 1 sample would be alone in a batch and "
+                f"{singles:,} group{'s' * (singles > 1)} of 1 sample would be alone in a batch and "
                 f"learn nothing: all other groups fill a batch of {batch}",
                 fix=f"give a batch of at least {batch + 1}, or keep_groups: false",
             )

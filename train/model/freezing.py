@@ -58,7 +58,7 @@ def freeze(model: Clap, trainable: Sequence[Group], last_layers: LastLayers = ON
     for group in trainable:
         for parameter in parameters[group]:
             parameter.requires_grad_(True)
-    awake = {
+    active = {
         id(module)
         for group in trainable
         for module in modules[group]
@@ -66,7 +66,7 @@ def freeze(model: Clap, trainable: Sequence[Group], last_layers: LastLayers = ON
     }
     # The model itself has no behaviour of its own, and tells whether it trains.
     model.resting = tuple(
-        module for module in model.modules() if id(module) not in awake and module is not model
+        module for module in model.modules() if id(module) not in active and module is not model
     )
     model.train(model.training)
 

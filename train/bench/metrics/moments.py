@@ -118,8 +118,8 @@ def guess(windows: Windows, length: float, least: float) -> float:
 def _triangle(size: float, a: float, b: float, most_x: float, most_y: float) -> float:
     """Area of the points with a x + b y <= size, where x and y are from 0 to their most."""
     cut_x, cut_y = max(size - a * most_x, 0), max(size - b * most_y, 0)
-    both = max(size - a * most_x - b * most_y, 0)
-    return (size**2 - cut_x**2 - cut_y**2 + both**2) / (2 * a * b)
+    corner = max(size - a * most_x - b * most_y, 0)
+    return (size**2 - cut_x**2 - cut_y**2 + corner**2) / (2 * a * b)
 
 
 def absence(

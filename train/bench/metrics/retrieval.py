@@ -213,12 +213,12 @@ def _measure_one_way(
 
 
 def _mean_of_means(points: Float[np.ndarray, "subsets queries"]) -> Statistic:
-    there = (~np.isnan(points)).astype(float)
+    measured = (~np.isnan(points)).astype(float)
     values = np.nan_to_num(points)
 
     def statistic(chosen: Positions) -> float:
         times = np.bincount(chosen, minlength=points.shape[1])
-        count = there @ times
+        count = measured @ times
         # A bootstrap draw may miss all queries of a small subset.
         held = count > 0
         return float(np.mean((values @ times)[held] / count[held])) if held.any() else math.nan

@@ -291,8 +291,8 @@ def _add_distractors(
     if not question.pairs:
         return question
     free = [absent.pairs(sounds) for sounds in question.pairs]
-    few = min(len(templates) * len(pairs) for pairs in free)
-    count = min(settings.prompts - question.options.shape[1], few)
+    fewest = min(len(templates) * len(pairs) for pairs in free)
+    count = min(settings.prompts - question.options.shape[1], fewest)
     randomness = Randomness(settings.seed)
     added = []
     for sounds, pairs in zip(question.pairs, free, strict=True):
