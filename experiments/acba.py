@@ -186,7 +186,7 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
 
     As against then is left out where the library has captions and no labels.
     """
-    heard = library or make_foley(scale)
+    source = library or make_foley(scale)
     steps = choose_steps(scale, library, STEPS, STEPS_RECORDINGS)
     mlp, transformer = (
         _make_config(scale, head, steps) for head in (HeadKind.MLP, HeadKind.TRANSFORMER)
@@ -194,17 +194,17 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
     # Two sounds in order.
     train = {Scale.TINY: 1440, Scale.SMALL: 16_000, Scale.PAPER: 50_000}[scale]
     test = 720 if scale is Scale.TINY else 2000
-    pairs = heard.list_by_split(train=train, val=240, test=test)
+    pairs = source.list_by_split(train=train, val=240, test=test)
     recipe = {"pairs": pairs, **_set_up_joins(scale)}
-    made = Experiment(
+    experiment = Experiment(
         name="acba",
         title='Wu et al., "Audio-text models do not yet leverage natural language" (ICASSP 2023), '
         "figures 2 and 3, tables 2, 3 and 5",
         scale=scale,
-        source=heard.name,
+        source=source.name,
         setup=read_setup("acba", ordered=100 * ORDERED_SHARE),
         corpora={
-            "acba": heard.make_spec(
+            "acba": source.make_spec(
                 f"acba-{scale}", recipe={"acba": recipe}, audio=choose_audio(scale, 3.5)
             ),
             **_make_views("acba"),
@@ -224,28 +224,28 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
         lines=LINES,
         claims=CLAIMS,
     )
-    return _add_pairs(made, scale, heard) if heard.is_labelled else made
+    return _add_pairs(experiment, scale, source) if source.is_labelled else experiment
 
 
-def _add_pairs(made: Experiment, scale: Scale, library: SoundLibrary) -> Experiment:
+def _add_pairs(experiment: Experiment, scale: Scale, library: SoundLibrary) -> Experiment:
     """The experiment with as against then."""
     # Sounds in order and together, over every pair of classes.
     train = {Scale.TINY: 2, Scale.SMALL: 4, Scale.PAPER: 4}[scale]
     recipe = {"repeats": library.list_by_split(train=train, val=1, test=1), **_set_up_joins(scale)}
     return replace(
-        made,
+        experiment,
         setup=read_setup("acba", "pairs", ordered=100 * ORDERED_SHARE),
         corpora={
-            **made.corpora,
+            **experiment.corpora,
             "pairs": library.make_spec(
                 f"acba-pairs-{scale}", recipe={"triplets": recipe}, audio=choose_audio(scale, 3.5)
             ),
             "as-then": CorpusView(("pairs",), as_or_then),
             **_make_views("acba", "pairs"),
         },
-        exams=(*made.exams, make_probe_exam("as-then", "as-then", Probe.AS_THEN_SET)),
-        lines=(*made.lines, *LINES_PAIRS),
-        claims=(*made.claims, *CLAIMS_PAIRS),
+        exams=(*experiment.exams, make_probe_exam("as-then", "as-then", Probe.AS_THEN_SET)),
+        lines=(*experiment.lines, *LINES_PAIRS),
+        claims=(*experiment.claims, *CLAIMS_PAIRS),
     )
 
 

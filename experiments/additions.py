@@ -61,9 +61,9 @@ SEQUENTIAL: Final = tuple(word.value for word in connective.ORDER)
 """Relations of what follows one another."""
 MIXED: Final = {"counts": 0.1, "measures": 0.2}
 """Share of the samples that are of each other corpus."""
-TOLD: Final = (
+QUANTITIES: Final = (
     ("counts.negatives_count", "count"),
-    *((f"measures.negatives_{each}", each.replace("_", " ")) for each in MEASURED),
+    *((f"measures.negatives_{quantity}", quantity.replace("_", " ")) for quantity in MEASURED),
 )
 """Metrics of what is counted and measured."""
 LONGER: Final = 2
@@ -80,7 +80,7 @@ LINES: Final = (
     Line(ATTRIBUTE, "attribute, group score"),
     Line(TO_AUDIO, "R@10, text to audio"),
     Line(TO_TEXT, "R@10, audio to text"),
-    *(Line(metric, f"told: {what}") for metric, what in TOLD),
+    *(Line(metric, f"told: {what}") for metric, what in QUANTITIES),
 )
 
 
@@ -108,7 +108,7 @@ CLAIMS: Final = (
     *_claim_gain("crop-aware captions add", CROPPED, MISTOLD),
     *(
         claim_gain(f"counts and measures are learnt: {what}", metric, TELLING, BASE)
-        for metric, what in TOLD
+        for metric, what in QUANTITIES
     ),
     claim_alike("counts and measures cost no order", Cell(TELLING, ORDER), Cell(BASE, ORDER)),
 )
@@ -116,8 +116,8 @@ CLAIMS: Final = (
 
 def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Experiment:
     """The experiment at a scale, over a library of labelled sounds."""
-    heard = library or make_foley(scale)
-    scenes, long = make_scenes_spec(scale, heard), make_scenes_spec(scale, heard, longer=LONGER)
+    source = library or make_foley(scale)
+    scenes, long = make_scenes_spec(scale, source), make_scenes_spec(scale, source, longer=LONGER)
     most = choose_captions(scale)
     audible = scenes.setting.audible
     learn = partial(_make_config, scale, choose_steps(scale, library, STEPS, STEPS_RECORDINGS))
@@ -127,14 +127,14 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
         name="additions",
         title="What Segue adds to the papers, each on and off",
         scale=scale,
-        source=heard.name,
+        source=source.name,
         setup=read_setup("additions"),
         corpora={
             "scenes": scenes,
             "long": long,
-            "counts": make_counts_spec(scale, heard),
-            "measures": make_measures_spec(scale, heard),
-            "unheard": make_scenes_spec(scale, heard, truth=OUTER_SPANS),
+            "counts": make_counts_spec(scale, source),
+            "measures": make_measures_spec(scale, source),
+            "unheard": make_scenes_spec(scale, source, truth=OUTER_SPANS),
             "tested": CorpusView(("scenes",), partial(tested, most=most, audible=audible)),
             "spans": CorpusView(("scenes",), partial(tested_by_spans, most=most, audible=audible)),
             "untested": CorpusView(("scenes",), partial(untested, most=most)),

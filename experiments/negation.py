@@ -81,7 +81,7 @@ def insert_idioms(caption: str, idioms: tuple[str, ...]) -> str:
         return caption
     first, *rest = idioms
     end = len(caption.rstrip(_FINAL))
-    body = "".join([lower_initial(caption[:end]), *(f", {each}" for each in rest)])
+    body = "".join([lower_initial(caption[:end]), *(f", {idiom}" for idiom in rest)])
     return f"{capitalise(first)}, {body}{caption[end:]}"
 
 
@@ -211,7 +211,7 @@ def _make_claims(loss: str, both: str) -> tuple[Claim, ...]:
 
 def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Experiment:
     """The experiment at a scale, over a library of tagged music or of labelled sounds."""
-    heard = library or make_jam(3000 if scale is Scale.TINY else 4000)
+    source = library or make_jam(3000 if scale is Scale.TINY else 4000)
     of_sounds = library is not None and library.is_labelled and not library.is_tagged
     weights = WEIGHTS_SOUNDS if of_sounds and scale is Scale.TINY else WEIGHTS[scale]
     best = BEST if BEST in weights else weights[0]
@@ -223,9 +223,9 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
         title='Vasilakis et al., "Towards effective negation modeling in joint audio-text models '
         'for music", figures 1 to 4',
         scale=scale,
-        source=heard.name,
+        source=source.name,
         setup=read_setup("negation", *parts, inserted=100 * INSERTED, most=MOST),
-        corpora=_make_corpora(scale, heard, of_sounds),
+        corpora=_make_corpora(scale, source, of_sounds),
         arms=(
             Arm(BASELINE, corpus, _make_config(scale)),
             Arm(INSERT, corpus, _make_config(scale, INSERTED)),
@@ -243,7 +243,7 @@ def _make_corpora(
 ) -> dict[str, Spec | CorpusView]:
     """What is tested, and what is learnt from: the same with idioms, which `paper` needs not."""
     if of_sounds:
-        heard: dict[str, Spec | CorpusView] = {
+        corpora: dict[str, Spec | CorpusView] = {
             SOUNDS: make_overlays_spec(
                 f"negation-sounds-{scale}", scale, library, choose_audio(scale, 4)
             ),
@@ -251,7 +251,7 @@ def _make_corpora(
         }
         learnt = CorpusView((SOUNDS,), learnt_by_labels, with_tags)
     else:
-        heard = {
+        corpora = {
             CORPUS: library.make_spec(
                 f"negation-{scale}",
                 recipe={"negation": {"style": "paper", "inserts": 0}},
@@ -259,7 +259,7 @@ def _make_corpora(
             )
         }
         learnt = CorpusView((CORPUS,), with_idioms)
-    return heard if scale is Scale.PAPER else heard | {LEARNT: learnt}
+    return corpora if scale is Scale.PAPER else corpora | {LEARNT: learnt}
 
 
 def _make_config(scale: Scale, inserted: float = 0.0, weight: float = 0.0) -> TrainConfig:
@@ -313,18 +313,18 @@ def told_by_labels(row: Row) -> Row:
     frame = FRAMES[int(rng.integers(len(FRAMES)))]
     caption = capitalise(frame.format(enumerate_words([tag.name for tag in tags])))
     how = Negation(TagVocabulary.of(tags))
-    found = (
+    negations = (
         negate(caption, mode, how, rng, tags) for mode in (NegationExtent.HALF, NegationExtent.FULL)
     )
     negatives = [
         Caption(
-            each.text,
-            tag_claim(each.kept, each.denied),
+            negation.text,
+            tag_claim(negation.kept, negation.denied),
             "",
-            Provenance.of_rule("negate", Style.PAPER.value, each.outcome.value),
-            each.mode.edit,
+            Provenance.of_rule("negate", Style.PAPER.value, negation.outcome.value),
+            negation.mode.edit,
         )
-        for each in found
+        for negation in negations
     ]
     return {
         **row,

@@ -33,8 +33,8 @@ def find_experiment(name: str, scale: str, library: SoundLibrary | None = None) 
             f"--scale {scale}: {name} has no such scale",
             fix=f"choose {', '.join(PAPERS_SCALES)}; `together` has {scale}",
         )
-    made: Experiment = import_module(EXPERIMENTS[name]).build_experiment(chosen, library)
-    return made
+    experiment: Experiment = import_module(EXPERIMENTS[name]).build_experiment(chosen, library)
+    return experiment
 
 
 def parse_exam_split(name: str) -> ExamSplit:
@@ -43,7 +43,7 @@ def parse_exam_split(name: str) -> ExamSplit:
 
 
 def _parse_member(kind: type[_Choice], name: str, option: str) -> _Choice:
-    known = [each.value for each in kind]
+    known = [member.value for member in kind]
     if name not in known:
         raise SpecError(
             f"{option} {name}: no such {option.strip('-')}", fix=suggestion(name, known)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import pyarrow.parquet as pq
 
@@ -35,7 +35,7 @@ from synth.labels.lexicon import Tag
 from synth.sources.procedural.sources import Jam
 from synth.text.tags.tag_captions import draw_views, enumerate_words, join_tags
 from synth.text.tags.tags import TagCategory, TagForm, add_article, phrase_tag
-from train.bench.embedder import Embeddings, Said
+from train.bench.embedder import Embeddings, TextEmbeddings
 from train.bench.metrics import Metric
 from train.bench.plan import Benchmark, DataKind, TaskPlan
 from train.bench.settings import BenchSettings, Task
@@ -166,10 +166,6 @@ def _make_config(scale: Scale, loss: Loss, text: TextSampling) -> TrainConfig:
 # How `tag-captions` is tested: captions worded as none in training is, or written by people.
 
 
-Told = Sequence[tuple[int, str]]
-"""Numbers of sounds, and captions of them."""
-
-
 class Manner(StrEnum):
     """How a test caption is worded."""
 
@@ -189,6 +185,8 @@ class Manner(StrEnum):
 
 MADE: Final = (Manner.BRIEF, Manner.PLAIN, Manner.ORNATE)
 """Worded by `reword`."""
+CaptionSets: TypeAlias = Mapping[Manner, Sequence[tuple[int, str]]]
+"""Numbers of sounds and captions of them, by the manner of these."""
 
 
 def reword(manner: Manner, tags: Sequence[Tag]) -> str:
@@ -203,34 +201,34 @@ def reword(manner: Manner, tags: Sequence[Tag]) -> str:
     things = [words.noun for words in map(phrase_tag, tags) if words.is_thing]
     if not (moods or styles or things):
         return ""
-    feel, style, heard = map(enumerate_words, (moods, styles, things))
+    feel, style, noun = map(enumerate_words, (moods, styles, things))
     match manner:
         case Manner.BRIEF:
             parts = [
                 f"something {feel}".strip(),
                 f"in {add_article(f'{style} style')}" if style else "",
-                f"where you hear {heard}" if heard else "",
+                f"where you hear {noun}" if noun else "",
             ]
             return _join_sentence(parts, " ")
         case Manner.PLAIN:
             sentences = [
-                f"you can hear {heard}" if heard else "",
+                f"you can hear {noun}" if noun else "",
                 f"it sounds {feel}" if feel else "",
                 f"people would call it {style}" if style else "",
             ]
-            return " ".join(_join_sentence([each], "") for each in sentences if each)
+            return " ".join(_join_sentence([sentence], "") for sentence in sentences if sentence)
         case _:
             parts = [
                 f"for those who like {style}" if style else "for everyone",
-                f"full of {heard}" if heard else "",
+                f"full of {noun}" if noun else "",
                 f"and leaving a mood that one may call {feel}" if feel else "",
             ]
             return _join_sentence(parts, ", ")
 
 
 def _select_words(tags: Sequence[Tag], kind: TagCategory) -> list[str]:
-    found = map(phrase_tag, tags)
-    return [each.words for each in found if each.form is TagForm.ADJECTIVE and each.kind is kind]
+    terms = map(phrase_tag, tags)
+    return [term.words for term in terms if term.form is TagForm.ADJECTIVE and term.kind is kind]
 
 
 def _join_sentence(parts: Sequence[str], between: str) -> str:
@@ -255,14 +253,14 @@ def _make_benchmark(
 ) -> Benchmark:
     data = open_split(folders, corpus, split)
     rows = data.rows(range(len(data)))
-    told = {manner: list(_retell(manner, data, rows)) for manner in Manner}
+    sets = {manner: list(_retell(manner, data, rows)) for manner in Manner}
     chosen = BenchSettings(
         seed=settings.seed,
         subset_size=min(settings.subset_size or len(rows), len(rows)),
         subsets=settings.subsets,
     )
     facts = {"corpus": corpus, "split": split.value}
-    answers = {Task.RETRIEVAL: _make_plan(told, len(rows), chosen)}
+    answers = {Task.RETRIEVAL: _make_plan(sets, len(rows), chosen)}
     sounds = corpus_sounds(data, rows)
     return Benchmark(DataKind.CAPTIONS, f"{corpus}, told anew", facts, sounds, chosen, answers)
 
@@ -272,9 +270,9 @@ def _retell(manner: Manner, data: SplitData, rows: Sequence[Row]) -> Iterator[tu
     if manner is Manner.WRITTEN:
         table = pq.read_table(data.corpus.folder / CLIPS_FILE, columns=["id", "captions"])
         written = {row["id"]: row["captions"] for row in table.to_pylist()}
-        found = [[text for clip in row["clips"] for text in written[clip]] for row in rows]
-        if all(found):
-            yield from ((sound, text) for sound, texts in enumerate(found) for text in texts)
+        lists = [[text for clip in row["clips"] for text in written[clip]] for row in rows]
+        if all(lists):
+            yield from ((sound, text) for sound, texts in enumerate(lists) for text in texts)
         return
     for sound, row in enumerate(rows):
         tags = [tag for clip in row["clips"] for tag in data.tags.get(clip, ())]
@@ -293,18 +291,18 @@ def _retell(manner: Manner, data: SplitData, rows: Sequence[Row]) -> Iterator[tu
         yield sound, text or row["caption"]
 
 
-def _make_plan(told: Mapping[Manner, Told], sounds: int, settings: BenchSettings) -> TaskPlan:
+def _make_plan(sets: CaptionSets, sounds: int, settings: BenchSettings) -> TaskPlan:
     """Retrieval by unlike captions together, and by those of each manner."""
-    unlike = told[Manner.WRITTEN] or [each for manner in MADE for each in told[manner]]
+    unlike = sets[Manner.WRITTEN] or [pair for manner in MADE for pair in sets[manner]]
     whole = plan_captions(unlike, sounds, settings)
-    parts = {manner: plan_captions(each, sounds, settings) for manner, each in told.items() if each}
+    parts = {manner: plan_captions(part, sounds, settings) for manner, part in sets.items() if part}
     texts = dict.fromkeys(text for plan in (whole, *parts.values()) for text in plan.texts)
 
-    def measure(audio: Embeddings, embedded: Said) -> dict[str, Metric]:
-        found = whole.measure(audio, embedded)
+    def measure(audio: Embeddings, vectors: TextEmbeddings) -> dict[str, Metric]:
+        metrics = whole.measure(audio, vectors)
         for manner, plan in parts.items():
-            by_manner = plan.measure(audio, embedded)
-            found |= {f"{manner}_{name}": metric for name, metric in by_manner.items()}
-        return found
+            by_manner = plan.measure(audio, vectors)
+            metrics |= {f"{manner}_{name}": metric for name, metric in by_manner.items()}
+        return metrics
 
     return TaskPlan(tuple(texts), measure)

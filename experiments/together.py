@@ -80,7 +80,7 @@ CLAIMS: Final = (
 
 def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Experiment:
     """The experiment at a scale, over a library of labelled sounds."""
-    heard = library or make_foley(scale)
+    source = library or make_foley(scale)
     first, second = choose_steps(scale, library, STEPS, STEPS_RECORDINGS)
     clap, claims = (
         _make_config(scale, Stage(steps=first, loss=InfoNce()), Stage(steps=second, loss=loss))
@@ -88,23 +88,23 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
     )
     # Every two classes: one sound after the other, the other way round, and both together.
     train = {Scale.TINY: 8, Scale.MEDIUM: 60, Scale.SMALL: 16, Scale.PAPER: 16}[scale]
-    repeats = heard.list_by_split(train=train, val=1, test=4)
+    repeats = source.list_by_split(train=train, val=1, test=4)
     seconds = choose_seconds(scale)
     recipe = {"repeats": repeats, "style": "natural"}
     return Experiment(
         name="together",
         title="One model for all claims",
         scale=scale,
-        source=heard.name,
+        source=source.name,
         setup=read_setup("together"),
         corpora={
-            "scenes": make_scenes_spec(scale, heard),
-            "pairs": heard.make_spec(
+            "scenes": make_scenes_spec(scale, source),
+            "pairs": source.make_spec(
                 f"together-pairs-{scale}",
                 recipe={"triplets": recipe},
                 audio=choose_audio(scale, seconds),
             ),
-            "counts": make_counts_spec(scale, heard),
+            "counts": make_counts_spec(scale, source),
             "denials": CorpusView(("scenes",), deny),
         },
         arms=(

@@ -50,10 +50,10 @@ ZERO: Final = TeminalB(alpha_st=0, alpha_ct=0, alpha_so=0, alpha_co=0)
 
 def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Experiment:
     """The experiment at a scale, over a library of labelled sounds."""
-    heard = library or make_foley(scale)
-    if not heard.is_labelled:
+    source = library or make_foley(scale)
+    if not source.is_labelled:
         raise SpecError(
-            f"--source {heard.name}: triplets need labelled sounds, but its clips have no labels",
+            f"--source {source.name}: triplets need labelled sounds, but its clips have no labels",
             fix="give a library with labels, such as esc50:PATH",
         )
     return Experiment(
@@ -61,11 +61,11 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
         title='Sinha et al., "Enhancing Audio-Language Models through Self-Supervised '
         'Post-Training with Text-Audio Pairs", tables IV and V',
         scale=scale,
-        source=heard.name,
+        source=source.name,
         setup=read_setup("triplets"),
         corpora={
-            "stage-a": _make_spec(f"stage-a-{scale}", scale, heard, stage_a=True),
-            "triplets": _make_spec(f"triplets-{scale}", scale, heard, stage_a=False),
+            "stage-a": _make_spec(f"stage-a-{scale}", scale, source, stage_a=True),
+            "triplets": _make_spec(f"triplets-{scale}", scale, source, stage_a=False),
             "stages": CorpusView(("stage-a", "triplets"), by_stage),
         },
         arms=_make_arms(scale, choose_steps(scale, library, STEPS, STEPS_RECORDINGS)),
@@ -173,15 +173,15 @@ def by_stage(row: Row) -> Row | None:
     if row["relation"] != STAGE_A:
         return row
     # Triplets are numbered likewise, and are other groups.
-    heard = {**row, "group": f"a-{row['group']}"}
+    grouped = {**row, "group": f"a-{row['group']}"}
     if uniform_hash("triplets/alone", row["group"]) >= ALONE_SHARE:
-        return heard
+        return grouped
     if len(row["labels"]) != 1:
         return None
     (label,) = row["labels"]
-    said = {"caption": PROMPT.format(Phrase.of_label(label).plain), "relation": ALONE}
+    words = {"caption": PROMPT.format(Phrase.of_label(label).plain), "relation": ALONE}
     new = {"claim": claim_to_text(Event(label)), "positives": [], "negatives": []}
-    return {**heard, **said, **new}
+    return {**grouped, **words, **new}
 
 
 # The table of `triplets` and its claims: ZSTE's tasks, with the paper's values.

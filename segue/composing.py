@@ -132,19 +132,19 @@ class Studio:
         return render(scene, Bank.open(self.library.index), mixdown, row["frames"], row["lead"]).pcm
 
 
-def _find_labels(wanted: Scene, cast: DrawnCast) -> Scene:
+def _find_labels(scene: Scene, cast: DrawnCast) -> Scene:
     """The scene over names that the cast knows: case and separators do not count."""
     known = [ANY, *cast.categories, *sorted(cast.labels)]
-    spelt = {fold_spelling(name): name for name in reversed(known)} | {each: each for each in known}
-    named = labels(wanted)
+    spelt = {fold_spelling(name): name for name in reversed(known)} | {name: name for name in known}
+    named = labels(scene)
     if unknown := [name for name in named if not {name, fold_spelling(name)} & spelt.keys()]:
         names = ", ".join(f"{name!r} ({suggestion(name, known)})" for name in unknown)
         raise PlanError(f"scene: no recording has the label {names}")
-    wanted = fill_labels(wanted, [spelt.get(name) or spelt[fold_spelling(name)] for name in named])
-    cast.check(wanted, "scene")
+    scene = fill_labels(scene, [spelt.get(name) or spelt[fold_spelling(name)] for name in named])
+    cast.check(scene, "scene")
     if len(named) > 1:  # what the recipe cannot tell it refuses
-        _ = Scenes(expressions={format_scene(wanted): 1}).templates
-    return wanted
+        _ = Scenes(expressions={format_scene(scene): 1}).templates
+    return scene
 
 
 def open_studio(source: str | Mapping[str, Any], seed: int) -> Studio:

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from segue.listening import Heard
+from segue.listening import PlacedScene
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,7 +25,7 @@ TRAIN: Final = "train"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CorpusSample(Heard):
+class CorpusSample(PlacedScene):
     """A sample of a corpus; `row` is what its manifest says."""
 
     corpus: Corpus
@@ -50,8 +50,8 @@ class CorpusSample(Heard):
         from synth.corpus.corpus import CLIPS_FILE, SAMPLES_FILE
         from synth.labels.lexicon import heard_tags
 
-        folder, wanted = self.corpus.folder, pc.field("id").isin(self.row["clips"])
-        clips = pq.read_table(folder / CLIPS_FILE, columns=["id", "tags"], filters=wanted)
+        folder, filters = self.corpus.folder, pc.field("id").isin(self.row["clips"])
+        clips = pq.read_table(folder / CLIPS_FILE, columns=["id", "tags"], filters=filters)
         tags = {
             clip["id"]: [tag.name for tag in heard_tags(clip["tags"])] for clip in clips.to_pylist()
         }
@@ -107,8 +107,8 @@ class BuiltCorpus:
 
     def __repr__(self) -> str:
         splits = self.corpus.facts["splits"].items()
-        told = ", ".join(f"{facts['samples']:,} {name}" for name, facts in splits)
-        return f"<corpus {self.corpus.name} {self.corpus.version}: {told}; {self.path}>"
+        sizes = ", ".join(f"{facts['samples']:,} {name}" for name, facts in splits)
+        return f"<corpus {self.corpus.name} {self.corpus.version}: {sizes}; {self.path}>"
 
     def __fspath__(self) -> str:
         return str(self.path)
@@ -188,13 +188,13 @@ def build(
     from synth.corpus.kinds import PathKind, expect
 
     if isinstance(spec, Mapping):
-        known = parse_spec(YamlFile("spec", dict(spec)), Path())
+        parsed = parse_spec(YamlFile("spec", dict(spec)), Path())
     else:
         expect(Path(spec), PathKind.SPEC, PathKind.OTHER, fix="segue.open opens a corpus")
-        known = read_spec(Path(spec))
+        parsed = read_spec(Path(spec))
     count = choose_worker_count(workers)
     with show_progress(False, "build") as observer:
-        summary = run_build(known, Path(out), count, False, observer)
+        summary = run_build(parsed, Path(out), count, False, observer)
     with redirect_stdout(sys.stderr):
         print_summary(summary)
     return open(Path(summary.paths["manifests"]).parent)

@@ -30,7 +30,7 @@ class HeardFrom(NamedTuple):
     end_s: float
 
 
-class Heard(ABC):
+class PlacedScene(ABC):
     """A scene that is placed in time, and what is true and false of it."""
 
     if TYPE_CHECKING:
@@ -101,8 +101,8 @@ def find_levels(pcm: Pcm, rate: int) -> Float[np.ndarray, "rows columns"]:
     power = np.abs(np.fft.rfft(blocks * np.hanning(size))) ** 2
     pitches = np.geomspace(_LOWEST_HZ, rate / 2, _ROWS)
     levels = 10 * np.log10(power[:, np.rint(pitches * size / rate).astype(np.int64)] + 1e-20)
-    found: Float[np.ndarray, "rows columns"] = (levels - levels.max()).T
-    return found
+    image: Float[np.ndarray, "rows columns"] = (levels - levels.max()).T
+    return image
 
 
 def _to_png(levels: Float[np.ndarray, "rows columns"]) -> str:

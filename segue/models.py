@@ -79,10 +79,10 @@ def evaluate(
 
     given = frozenset(f"--{name.replace('_', '-')}" for name in options)
     with show_progress(as_json=False) as observer:
-        found = eval_command(
+        result = eval_command(
             _place(model), Path(data), split=split, given=given, observer=observer, **options
         )
-    return Figures(found)
+    return Figures(result)
 
 
 def compare(*runs: TrainResult | PathLike[str] | str, test: str | None = None) -> Figures:

@@ -7,7 +7,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from typing import Final
 
-OURS: Final = ("synth", "pipelines", "train", "experiments", "prompts")
+PACKAGES: Final = ("synth", "pipelines", "train", "experiments", "prompts")
 _HOME: Final = Path(__file__).resolve().parents[1]
 
 
@@ -19,14 +19,14 @@ def put_first() -> None:
     Raises:
         ImportError: If such a module is imported already.
     """
-    for name in OURS:
+    for name in PACKAGES:
         module = sys.modules.get(name)
         if module is not None and not _is_ours(place := _locate(module.__spec__), name):
             raise ImportError(
                 f"{place or name} is imported already, and `{name}` is the name of a package of "
                 "Segue: import segue before it, or rename it"
             )
-    foreign = {name: place for name in OURS if (place := _find_foreign(name)) is not None}
+    foreign = {name: place for name in PACKAGES if (place := _find_foreign(name)) is not None}
     if not foreign:
         return
     folders = [Path(place or ".").resolve() for place in sys.path]
@@ -35,8 +35,8 @@ def put_first() -> None:
     main = getattr(sys.modules["__main__"], "__file__", None)
     hidden = [str(place) for place in foreign.values() if _is_code(place, main)]
     if hidden:
-        told = f"segue: {', '.join(hidden)}: Segue has a package of this name, which is imported "
-        print(f"{told}instead; rename the file if your code imports it", file=sys.stderr)
+        notice = f"segue: {', '.join(hidden)}: Segue has a package of this name, which is imported "
+        print(f"{notice}instead; rename the file if your code imports it", file=sys.stderr)
 
 
 def _find_foreign(name: str) -> Path | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from segue.listening import Heard
+from segue.listening import PlacedScene
 from synth.base.errors import SpecError
 from synth.scene.scene import Concat, Event, Overlay, Scene, format_scene, parse
 
@@ -21,7 +21,7 @@ FOLEY: Final[SoundSource] = {"foley": {"takes": 4}}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sounds(Heard):
+class Sounds(PlacedScene):
     """Sounds: `dog + rain` is one after the other, `dog * rain` both at once.
 
     They get a waveform, captions and so on when these are first asked for.
@@ -45,7 +45,7 @@ class Sounds(Heard):
     def _join(self, composition: type[Concat | Overlay], other: Sounds) -> Sounds:
         if not isinstance(other, Sounds):
             return NotImplemented
-        seeds = {one.seed for one in (self, other)} - {None}
+        seeds = {sounds.seed for sounds in (self, other)} - {None}
         for name, differ in (("source", self.source != other.source), ("seed", len(seeds) > 1)):
             if differ:
                 raise SpecError(f"{self} and {other} have another {name}", fix="give both the same")

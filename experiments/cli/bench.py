@@ -63,8 +63,8 @@ def bench_run_command(
     from pipelines.frozen.description import read_records
 
     quieten_transformers()
-    built = read_records(sets)
-    chosen = _choose(built, only or ())
+    records = read_records(sets)
+    chosen = _choose(records, only or ())
     with show_waiting("loading torch"):
         from experiments.frozen.results import compare_page, find_result, read_results
         from experiments.frozen.score import OpenSet
@@ -75,45 +75,47 @@ def bench_run_command(
         model_kind(Path(model))
         tell_of_hub(model)
     folder = out or sets / "results"
-    opened = [OpenSet.open(each, sets, observer) for each in chosen]
+    opened = [OpenSet.open(record, sets, observer) for record in chosen]
     # A model that is alone stays open for all sets.
     open_model = lru_cache(maxsize=1)(partial(open_embedder, device=device))
     weights = {
         model: open_model(Path(model)).digest for model in track(models, observer, "open", "models")
     }
-    for each in opened:
+    for open_set in opened:
         left = {
             model: digest
             for model, digest in weights.items()
-            if find_result(folder, each.built, model, digest, pad) is None
+            if find_result(folder, open_set.built, model, digest, pad) is None
         }
-        _score(each, left, open_model, folder, pad, observer)
-    now = {each.corpus: each for each in built}
+        _score(open_set, left, open_model, folder, pad, observer)
+    by_corpus = {record.corpus: record for record in records}
     results = [
-        each for each in read_results(folder) if now.get(each.set.corpus) in (None, each.set)
+        result
+        for result in read_results(folder)
+        if by_corpus.get(result.set.corpus) in (None, result.set)
     ]
     page = compare_page(results)
     write_page(page, folder / PAGE)
-    asked = {each.corpus for each in chosen}
-    shown = [each for each in results if each.model in models and each.set.corpus in asked]
-    rows = [each.model_dump(mode="json") | {"control": each.control} for each in shown]
+    names = {record.corpus for record in chosen}
+    shown = [result for result in results if result.model in models and result.set.corpus in names]
+    rows = [result.model_dump(mode="json") | {"control": result.control} for result in shown]
 
     def show() -> None:
         _print(shown)
-        for name in (each.corpus for each in chosen if not each.published):
+        for name in (record.corpus for record in chosen if not record.published):
             print_note(f"{name} is unpublished: compare its scores on this page only")
         say(f"page    {folder / PAGE}")
 
     return CommandResult({"results": rows, "page": str(folder / PAGE)}, show)
 
 
-def _choose(built: Sequence[BuiltSet], only: Sequence[str]) -> Sequence[BuiltSet]:
-    names = {name for each in built for name in (each.name, each.corpus)}
+def _choose(records: Sequence[BuiltSet], only: Sequence[str]) -> Sequence[BuiltSet]:
+    names = {name for record in records for name in (record.name, record.corpus)}
     for name in only:
         if name not in names:
             raise SpecError(f"--only {name}: not built here", fix=suggestion(name, names))
-    chosen = [each for each in built if not only or {each.name, each.corpus} & set(only)]
-    scored = [each for each in chosen if not each.windows]
+    chosen = [record for record in records if not only or {record.name, record.corpus} & set(only)]
+    scored = [record for record in chosen if not record.windows]
     if not scored:
         raise SpecError(
             f"{chosen[0].name} is answered with windows, which `segue eval` scores",
@@ -143,7 +145,7 @@ def _score(
     observer.start(phase, len(models) * opened.effort, "sounds and texts")
     sounds = opened.list_sounds()
     if len(models) > 1:
-        sounds = {name: [one.keep() for one in each] for name, each in sounds.items()}
+        sounds = {name: [sound.keep() for sound in sounds_of] for name, sounds_of in sounds.items()}
     for model, weights in models.items():
         embedder = open_model(Path(model))
         cut = count_cut(embedder, opened.texts)
@@ -157,7 +159,7 @@ def _score(
                 pad=pad,
                 heard=_describe_heard(model, opened),
                 set=opened.built,
-                scores={name: Score(**one.to_json()) for name, one in metrics.items()},
+                scores={name: Score(**metric.to_json()) for name, metric in metrics.items()},
             ),
             folder,
         )
@@ -181,20 +183,20 @@ def _print(results: Sequence[Result]) -> None:
     heads = ("set and model", *SCORES, "text,\nbackwards")
     table = Table(*heads, box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("control", width=9)
-    for number, each in enumerate(results):
-        if not number or results[number - 1].set != each.set:
+    for number, result in enumerate(results):
+        if not number or results[number - 1].set != result.set:
             table.add_section()
-            table.add_row(Text(each.set.corpus, "bold"))
+            table.add_row(Text(result.set.corpus, "bold"))
         cells = [
-            f"{one.value:.1%}\n{100 * one.low:.1f}-{one.high:.1%}"
+            f"{score.value:.1%}\n{100 * score.low:.1f}-{score.high:.1%}"
             for name in (*SCORES, f"{BACKWARDS}text")
-            for one in (each.scores[name],)
+            for score in (result.scores[name],)
         ]
-        table.add_row(Text(each.model), *cells, each.control or "-")
+        table.add_row(Text(result.model), *cells, result.control or "-")
     make_console(soft_wrap=False).print(table)
     say("chance: text and audio 50 %, group 16.7 %")
-    for name, built in {each.set.corpus: each.set for each in results}.items():
+    for name, built in {result.set.corpus: result.set for result in results}.items():
         trivial = f"{built.trivial.value:.1%}" if built.trivial else "not measured"
-        told = [f"trivial audio {trivial}"] if not built.composed else []
-        told += [f"{what} {score.value:.1%}" for what, score in built.baselines.items()]
-        say(f"{name}: text alone tells {built.text_only.value:.1%}, {', '.join(told)}")
+        facts = [f"trivial audio {trivial}"] if not built.composed else []
+        facts += [f"{what} {score.value:.1%}" for what, score in built.baselines.items()]
+        say(f"{name}: text alone tells {built.text_only.value:.1%}, {', '.join(facts)}")

@@ -81,7 +81,7 @@ def demo_command(
         for key, first in next(iter(metrics.values())).items():
             if key not in HEADLINES:
                 continue
-            shown = (format_whole(key, found[key]) for found in metrics.values())
+            shown = (format_whole(key, figures[key]) for figures in metrics.values())
             table.add_row(key, *shown, f"{100 * first.chance:.1f} %", f"{first.n:,}")
         make_console().print(table)
         if quick:
@@ -93,10 +93,10 @@ def demo_command(
         print_next("segue", "inspect", folder)
 
     facts = {
-        "bat": {HEADS[name].value: found["bat"].value for name, found in metrics.items()},
+        "bat": {HEADS[name].value: figures["bat"].value for name, figures in metrics.items()},
         "metrics": {
-            HEADS[name].value: {key: one.to_json() for key, one in found.items()}
-            for name, found in metrics.items()
+            HEADS[name].value: {key: metric.to_json() for key, metric in figures.items()}
+            for name, figures in metrics.items()
         },
         "seconds": seconds,
         "corpus": str(folder),
@@ -159,6 +159,6 @@ def _train_and_test(
         signal.raise_signal(signal.SIGINT)  # it was meant for the demo, not for this run alone
     embedder = open_embedder(folder, "cpu")
     benchmark = corpus_benchmark(corpus, _TEST, AudioMode.SHARDS, sample_rate=embedder.sample_rate)
-    found = assess(embedder, benchmark, None, str(folder), observer, embedder.digest)
-    write_report(found, folder / f"eval-{corpus.parent.name}-{_TEST}", plot=False)
-    return found.metrics
+    evaluation = assess(embedder, benchmark, None, str(folder), observer, embedder.digest)
+    write_report(evaluation, folder / f"eval-{corpus.parent.name}-{_TEST}", plot=False)
+    return evaluation.metrics

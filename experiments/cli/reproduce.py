@@ -64,20 +64,20 @@ def experiments_command(
 
     started = time.monotonic()
     library = SoundLibrary.parse(source) if source is not None else None
-    heard = parse_exam_split(split)
-    if library is not None and heard is ExamSplit.VAL:
+    exam_split = parse_exam_split(split)
+    if library is not None and exam_split is ExamSplit.VAL:
         library = library.hold_out_val()
     experiment = find_experiment(name, scale, library)
     arms = arm or []
     if arms:
         experiment = experiment.select_arms(arms)
     machine = Machine(out, choose_worker_count(workers), device)
-    outcome = carry_out(experiment, tuple(range(seeds)), machine, observer, heard)
-    command = format_command(name, library, scale, seeds, heard, arms)
+    outcome = carry_out(experiment, tuple(range(seeds)), machine, observer, exam_split)
+    command = format_command(name, library, scale, seeds, exam_split, arms)
     paths = write_results(outcome, command, results)
     seconds = round(time.monotonic() - started, 1)
     files = {suffix: str(path) for suffix, path in paths.items()}
-    took = {"seconds": outcome.seconds, "command_seconds": seconds}
+    times = {"seconds": outcome.seconds, "command_seconds": seconds}
 
     def show() -> None:
         _print(outcome)
@@ -85,7 +85,7 @@ def experiments_command(
             say(f"wrote {path}")
         say(f"{seconds:.0f} s in all")
 
-    return CommandResult(to_json(outcome, command) | {"files": files} | took, show)
+    return CommandResult(to_json(outcome, command) | {"files": files} | times, show)
 
 
 def format_command(

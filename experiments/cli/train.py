@@ -61,14 +61,14 @@ def build_pairs(
     require_hub(clap)
     from train.model.clap import ModelLibrary
 
-    heard = ModelLibrary().clap_input(clap)
+    clap_input = ModelLibrary().clap_input(clap)
     values = {
         "corpus": name,
         "source": {"folder": {"root": str(root), "index": str((folder / "index.csv").resolve())}},
         "recipe": "clips",
         "audio": {
-            "sample_rate": heard.sample_rate,
-            "length": f"exact {heard.samples / heard.sample_rate:g} s",
+            "sample_rate": clap_input.sample_rate,
+            "length": f"exact {clap_input.samples / clap_input.sample_rate:g} s",
         },
         "splits": splits,
     }
@@ -92,14 +92,14 @@ def write_index(table: Path, index: Path) -> tuple[Path, dict[str, Any]]:
     delimiter = "\t" if table.suffix == ".tsv" else ","
     rows = list(read_rows(table, Columns((), _FIX), delimiter=delimiter))
     header = list(rows[0])
-    sound = next((each for each in SOUNDS if each in header), None)
-    texts = list_numbered("caption", header) or [each for each in TEXTS if each in header][:1]
+    sound = next((column for column in SOUNDS if column in header), None)
+    texts = list_numbered("caption", header) or [column for column in TEXTS if column in header][:1]
     if sound is None or not texts:
-        lacks = "captions" if sound else "sounds"
-        raise SourceError(f"{table}: no column of {lacks} among {', '.join(header)}", fix=_FIX)
+        missing = "captions" if sound else "sounds"
+        raise SourceError(f"{table}: no column of {missing} among {', '.join(header)}", fix=_FIX)
     places = [Path(os.path.normpath(Path.cwd() / table.parent / row[sound])) for row in rows]
     root = Path(os.path.commonpath([place.parent for place in places]))
-    names = {each: each for each in (*texts, *KEPT) if each in header}
+    names = {column: column for column in (*texts, *KEPT) if column in header}
     if len(texts) == 1:
         names[texts[0]] = "caption"
     index.parent.mkdir(parents=True, exist_ok=True)
@@ -107,9 +107,9 @@ def write_index(table: Path, index: Path) -> tuple[Path, dict[str, Any]]:
         lines = csv.writer(file)
         lines.writerow(["path", *names.values()])
         for place, row in zip(places, rows, strict=True):
-            lines.writerow([place.relative_to(root), *(row[each] for each in names)])
-    own = {row.get("split", "") for row in rows}
-    if own <= set(SPLITS):
-        return root, {split: [split] for split in SPLITS if split in own}
+            lines.writerow([place.relative_to(root), *(row[column] for column in names)])
+    splits = {row.get("split", "") for row in rows}
+    if splits <= set(SPLITS):
+        return root, {split: [split] for split in SPLITS if split in splits}
     recordings = {row.get("recording") or place for place, row in zip(places, rows, strict=True)}
     return root, {"train": 0.9, "val": 0.1} if len(recordings) >= LEAST_SHARED else {"train": 1.0}

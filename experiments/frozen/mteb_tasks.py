@@ -90,12 +90,12 @@ class _SegueTask(AbsTask):  # type: ignore[misc]
         rate = data_split.data.corpus.sample_rate
         embedder = _Encoder(encode, rate, encode_kwargs.get("batch_size", 32))
         sounds = data_split.list_sounds()
-        found = score_set(embedder, data_split, sounds, Padding.PAD, Silent())
-        return {name: one.value for name, one in found.items()}
+        metrics = score_set(embedder, data_split, sounds, Padding.PAD, Silent())
+        return {name: metric.value for name, metric in metrics.items()}
 
     def _calculate_descriptive_statistics_from_split(self, split: str, **_: Any) -> dict[str, Any]:
         opened: OpenSet = self.dataset["default"][split]
-        return {"num_samples": len(opened.heard), "blocks": len(opened.blocks)}
+        return {"num_samples": len(opened.positions), "blocks": len(opened.blocks)}
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class _Encoder:
 
     def audio(self, waveforms: Sequence[Audio]) -> Embeddings:
         rate = self.sample_rate
-        return self._embed("audio", [{"array": each, "sampling_rate": rate} for each in waveforms])
+        return self._embed("audio", [{"array": wave, "sampling_rate": rate} for wave in waveforms])
 
     def texts(self, texts: Sequence[str]) -> Embeddings:
         return self._embed("text", texts)
@@ -136,4 +136,4 @@ class _Items(Dataset[dict[str, Any]]):
 
 
 def _collate(batch: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
-    return {name: [each[name] for each in batch] for name in batch[0]}
+    return {name: [item[name] for item in batch] for name in batch[0]}

@@ -88,9 +88,9 @@ def find_result(folder: Path, built: BuiltSet, model: str, weights: str, pad: st
     path = result_path(folder, model, built.corpus)
     if not weights or not path.is_file():
         return None
-    found = _read(path)
-    same = (found.weights, found.pad, found.set) == (weights, pad, built)
-    return found if same else None
+    result = _read(path)
+    same = (result.weights, result.pad, result.set) == (weights, pad, built)
+    return result if same else None
 
 
 def _read(path: Path) -> Result:
@@ -134,10 +134,10 @@ def compare_page(results: Sequence[Result]) -> Page:
         results: At least one, sorted by set.
     """
     by_set: dict[str, list[Result]] = {}
-    for each in results:
-        by_set.setdefault(each.set.corpus, []).append(each)
-    models = list(dict.fromkeys(each.model for each in results))
-    cells = {(each.set.corpus, each.model): each for each in results}
+    for result in results:
+        by_set.setdefault(result.set.corpus, []).append(result)
+    models = list(dict.fromkeys(result.model for result in results))
+    cells = {(result.set.corpus, result.model): result for result in results}
     groups = _group(models)
     html = render_page(
         "frozen/compare.html",
@@ -152,9 +152,7 @@ def compare_page(results: Sequence[Result]) -> Page:
         backwards=BACKWARDS,
         meanings=MEANINGS,
         format_value=format_value,
-        warnings={
-            (each.set.corpus, each.model): heard_warning({HEARD: each.heard}) for each in results
-        },
+        warnings={key: heard_warning({HEARD: result.heard}) for key, result in cells.items()},
         script=Markup(_FILTER),
         script_hash=b64encode(hashlib.sha256(_FILTER.encode()).digest()).decode(),
     )
@@ -179,7 +177,7 @@ class ModelRow:
         self, score: str, corpus: str, cells: Mapping[tuple[str, str], Result]
     ) -> float | None:
         """The mean of a score on a set; None where no seed was scored."""
-        values = [one.value for one in self.list_scores(score, corpus, cells)]
+        values = [score.value for score in self.list_scores(score, corpus, cells)]
         return sum(values) / len(values) if values else None
 
 
@@ -217,5 +215,5 @@ def _find_best(
             highest = max(mean for mean in means.values() if mean is not None)
             for row, mean in means.items():
                 scores = row.list_scores(name, corpus, cells)
-                if mean == highest and all(one.low > one.chance for one in scores):
+                if mean == highest and all(score.low > score.chance for score in scores):
                     yield name, corpus, row.models

@@ -73,9 +73,9 @@ class OpenSet:
         return cls(built, data, rows, blocks)
 
     @cached_property
-    def heard(self) -> tuple[int, ...]:
+    def positions(self) -> tuple[int, ...]:
         """Positions of the samples that are scored."""
-        sounds = {number for each in self.blocks for number in each.sounds}
+        sounds = {number for block in self.blocks for number in block.sounds}
         return tuple(sorted(sounds | {source for source, _ in self.queries.values()}))
 
     @cached_property
@@ -83,7 +83,7 @@ class OpenSet:
         """The different captions, or instructions, that are scored."""
         if self.queries:
             return tuple(sorted({text for _, text in self.queries.values()}))
-        return tuple(sorted({text for each in self.blocks for text in each.texts}))
+        return tuple(sorted({text for block in self.blocks for text in block.texts}))
 
     @cached_property
     def recordings(self) -> Recordings:
@@ -92,11 +92,11 @@ class OpenSet:
 
     def list_sounds(self) -> dict[str, list[SoundItem]]:
         """What is heard, by what stands before its scores."""
-        sounds = corpus_sounds(self.data, [self.rows[number] for number in self.heard])
+        sounds = corpus_sounds(self.data, [self.rows[number] for number in self.positions])
         return {
             name: [
                 replace(sound, load=partial(self._load, self.rows[number], backwards))
-                for number, sound in zip(self.heard, sounds, strict=True)
+                for number, sound in zip(self.positions, sounds, strict=True)
             ]
             for name, backwards in (("", False), (BACKWARDS, True))
         }
@@ -107,16 +107,16 @@ class OpenSet:
         if backwards:
             sounding = np.flatnonzero(pcm)
             if len(sounding):
-                heard = slice(sounding[0], sounding[-1] + 1)
+                span = slice(sounding[0], sounding[-1] + 1)
                 pcm = pcm.copy()
-                pcm[heard] = pcm[heard][::-1].copy()
+                pcm[span] = pcm[span][::-1].copy()
         samples = pcm.astype(np.float32) / np.float32(PCM_SCALE)
         return resample(samples, self.data.corpus.sample_rate, rate)
 
     @property
     def effort(self) -> int:
         """Sounds and texts that a model is asked for."""
-        return 2 * len(self.heard) + len(self.texts)
+        return 2 * len(self.positions) + len(self.texts)
 
 
 def _compose_blocks(
@@ -127,13 +127,13 @@ def _compose_blocks(
     blocks: list[Block] = []
     queries: dict[str, tuple[int, str]] = {}
     for choice in choices:
-        one, other = (f"{choice.source}: {text}" for text in choice.instructions)
+        first, second = (f"{choice.source}: {text}" for text in choice.instructions)
         queries |= {
             name: (places[choice.source], text)
-            for name, text in zip((one, other), choice.instructions, strict=True)
+            for name, text in zip((first, second), choice.instructions, strict=True)
         }
         sounds = places[choice.targets[0]], places[choice.targets[1]]
-        blocks.append(Block(sounds, (one, other), choice.group))
+        blocks.append(Block(sounds, (first, second), choice.group))
     return blocks, queries
 
 
@@ -161,19 +161,19 @@ def score_set(
     Args:
         observer: Told of `opened.effort` units.
     """
-    said = embed_texts(embedder, opened.texts, observer)
-    positions = {number: place for place, number in enumerate(opened.heard)}
-    found: dict[str, Metric] = {}
-    for name, heard in sounds.items():
+    vectors = embed_texts(embedder, opened.texts, observer)
+    positions = {number: place for place, number in enumerate(opened.positions)}
+    metrics: dict[str, Metric] = {}
+    for name, items in sounds.items():
         audio, _ = embed_sounds(
-            embedder, fill_up(heard, padding, embedder.longest), observer=observer
+            embedder, fill_up(items, padding, embedder.longest), observer=observer
         )
         # Of a composed set: a source and an instruction are asked for by the sum of both.
         sums = {
-            name: audio[positions[source]] + said[text]
+            name: audio[positions[source]] + vectors[text]
             for name, (source, text) in opened.queries.items()
         }
-        asked = {name: each / np.linalg.norm(each) for name, each in sums.items()}
-        scores = score_blocks(opened.blocks, audio, asked or said, positions)
-        found |= {name + score: one for score, one in scores.items()}
-    return found
+        queries = {name: total / np.linalg.norm(total) for name, total in sums.items()}
+        scores = score_blocks(opened.blocks, audio, queries or vectors, positions)
+        metrics |= {name + score: metric for score, metric in scores.items()}
+    return metrics

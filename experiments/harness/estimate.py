@@ -38,10 +38,10 @@ class Estimate:
     def to_json(self) -> dict[str, Any]:
         """As JSON values, rounded to six places."""
         return {
-            name: [round(each, 6) for each in found]
-            if isinstance(found, tuple)
-            else round(found, 6)
-            for name, found in asdict(self).items()
+            name: [round(number, 6) for number in value]
+            if isinstance(value, tuple)
+            else round(value, 6)
+            for name, value in asdict(self).items()
         }
 
 
@@ -58,10 +58,10 @@ def estimate_metric(metrics: Sequence[Metric]) -> Estimate:
     Args:
         metrics: One a seed, at least one.
     """
-    found = _combine([metric.value for metric in metrics], _compute_spread(metrics))
+    estimate = _combine([metric.value for metric in metrics], _compute_spread(metrics))
     if any(metric.high > 1 for metric in metrics):
-        return found
-    return replace(found, low=max(found.low, 0.0), high=min(found.high, 1.0))
+        return estimate
+    return replace(estimate, low=max(estimate.low, 0.0), high=min(estimate.high, 1.0))
 
 
 def estimate_difference(metrics: Sequence[Metric], others: Sequence[Metric]) -> Estimate:
@@ -74,10 +74,10 @@ def estimate_difference(metrics: Sequence[Metric], others: Sequence[Metric]) -> 
     Args:
         others: As many, of the same seeds.
     """
-    values = [one.value - other.value for one, other in zip(metrics, others, strict=True)]
+    values = [metric.value - other.value for metric, other in zip(metrics, others, strict=True)]
     pairs = [
-        one.draws.spread_from(other.draws) if one.draws and other.draws else None
-        for one, other in zip(metrics, others, strict=True)
+        metric.draws.spread_from(other.draws) if metric.draws and other.draws else None
+        for metric, other in zip(metrics, others, strict=True)
     ]
     paired = [spread for spread in pairs if spread is not None]
     if len(paired) == len(pairs):
@@ -166,7 +166,7 @@ class Judgement:
     """A claim and what became of it."""
 
     claim: Claim
-    found: Estimate
+    estimate: Estimate
     verdict: ClaimVerdict
 
 
@@ -188,8 +188,8 @@ def claim_near(text: str, cell: Cell, value: float, within: float = 0.05) -> Cla
 def judge(claim: Claim, results: Results) -> Judgement:
     """Whether a claim holds: over the whole interval, in the mean alone, or not."""
     measured = [results[cell.arm][cell.metric] for cell in claim.cells]
-    found = estimate_difference(*measured) if claim.less else estimate_metric(*measured)
-    if found.low > claim.above and found.high < claim.below:
-        return Judgement(claim, found, ClaimVerdict.HOLDS)
-    in_mean = claim.above < found.value < claim.below
-    return Judgement(claim, found, ClaimVerdict.IN_MEAN if in_mean else ClaimVerdict.FAILS)
+    estimate = estimate_difference(*measured) if claim.less else estimate_metric(*measured)
+    if estimate.low > claim.above and estimate.high < claim.below:
+        return Judgement(claim, estimate, ClaimVerdict.HOLDS)
+    in_mean = claim.above < estimate.value < claim.below
+    return Judgement(claim, estimate, ClaimVerdict.IN_MEAN if in_mean else ClaimVerdict.FAILS)

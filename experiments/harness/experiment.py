@@ -90,8 +90,8 @@ class CorpusView:
         """Name of the rewording, and what was given to it beside the rows."""
         if not isinstance(self.reword, partial):
             return self.reword.__name__
-        given = ", ".join(f"{name}={value}" for name, value in self.reword.keywords.items())
-        return f"{self.reword.func.__name__}({given})"
+        arguments = ", ".join(f"{name}={value}" for name, value in self.reword.keywords.items())
+        return f"{self.reword.func.__name__}({arguments})"
 
 
 @dataclass(frozen=True)
@@ -252,10 +252,10 @@ def _make_probes(folders: Folders, split: ExamSplit, corpus: str, kind: Probe) -
     probed = probe(kind, [ProbeCaption(row["id"], row["caption"]) for row in rows])
     sentences = [
         ProbedSentence(
-            number, each.caption.text, each.outcome.text or "", str(each.outcome.connective)
+            number, item.caption.text, item.outcome.text or "", str(item.outcome.connective)
         )
-        for number, each in enumerate(probed)
-        if each.outcome.made
+        for number, item in enumerate(probed)
+        if item.outcome.made
     ]
     settings = BenchSettings()
     task, planner = _PROBES[kind]

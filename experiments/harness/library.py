@@ -69,11 +69,11 @@ class SoundLibrary:
         """
         if self.known_splits is not None:
             return dict(self.known_splits)
-        named = {ref.split for ref in self._refs}
-        own = {split: sorted(named & set(names)) for split, names in OWN_SPLITS.items()}
-        if own["train"] and own["test"]:
-            return {split: names for split, names in own.items() if names}
-        folds = sorted(filter(str.isdecimal, named))
+        splits = {ref.split for ref in self._refs}
+        by_split = {split: sorted(splits & set(names)) for split, names in OWN_SPLITS.items()}
+        if by_split["train"] and by_split["test"]:
+            return {split: names for split, names in by_split.items() if names}
+        folds = sorted(filter(str.isdecimal, splits))
         if len(folds) < _ENOUGH_TO_TEST:
             return dict(SHARES)
         *train, test = folds

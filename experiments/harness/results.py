@@ -67,26 +67,26 @@ def to_json(outcome: ExperimentOutcome, command: str) -> dict[str, Any]:
         "interval": INTERVAL,
         "metrics": {
             arm: {
-                name: estimate_metric(each).to_json()
-                | {"chance": round(each[0].chance, 6), "n": each[0].n}
+                name: estimate_metric(seeds).to_json()
+                | {"chance": round(seeds[0].chance, 6), "n": seeds[0].n}
                 | {
                     baseline: round(value, 6)
                     for baseline in ("text", "trivial")
-                    if (value := each[0].to_json().get(baseline)) is not None
+                    if (value := seeds[0].to_json().get(baseline)) is not None
                 }
-                for name, each in metrics.items()
+                for name, seeds in metrics.items()
             }
             for arm, metrics in outcome.metrics.items()
         },
         "paper_values": {line.metric: dict(line.paper) for line in experiment.lines if line.paper},
         "claims": [
             {
-                "claim": each.claim.text,
-                "bounds": each.claim.bounds,
-                **each.found.to_json(),
-                "verdict": each.verdict.value,
+                "claim": judgement.claim.text,
+                "bounds": judgement.claim.bounds,
+                **judgement.estimate.to_json(),
+                "verdict": judgement.verdict.value,
             }
-            for each in judge_all(outcome)
+            for judgement in judge_all(outcome)
         ],
         "corpora": {name: _corpus_to_json(outcome, name) for name in experiment.corpora},
         "arms": {
@@ -106,20 +106,20 @@ def to_json(outcome: ExperimentOutcome, command: str) -> dict[str, Any]:
 
 def _corpus_to_json(outcome: ExperimentOutcome, name: str) -> dict[str, Any]:
     facts, corpus = outcome.corpora[name], outcome.experiment.corpora[name]
-    told: dict[str, Any] = {
+    entry: dict[str, Any] = {
         "digest": facts["digest"],
-        "samples": {split: each["samples"] for split, each in facts["splits"].items()},
+        "samples": {split: part["samples"] for split, part in facts["splits"].items()},
     }
     if isinstance(corpus, CorpusView):
-        told |= {"view_of": list(corpus.parts), "reworded_by": corpus.reworded_by}
-        return told if corpus.clip is keep else told | {"clips_by": corpus.clip.__name__}
+        entry |= {"view_of": list(corpus.parts), "reworded_by": corpus.reworded_by}
+        return entry if corpus.clip is keep else entry | {"clips_by": corpus.clip.__name__}
     # Where a library lies says nothing of what it holds, which is in the digest.
     spec = corpus.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
     spec["source"] = {
         source: {key: value for key, value in settings.items() if key not in ("root", "audio")}
         for source, settings in spec["source"].items()
     }
-    return told | {"spec": spec}
+    return entry | {"spec": spec}
 
 
 def _list_versions() -> dict[str, str]:
@@ -157,7 +157,7 @@ def render_markdown(outcome: ExperimentOutcome, command: str) -> str:
     ]
     for name, facts in outcome.corpora.items():
         counts = ", ".join(
-            f"{each['samples']:,} {split}" for split, each in facts["splits"].items()
+            f"{part['samples']:,} {split}" for split, part in facts["splits"].items()
         )
         lines.append(f"- `{name}` {facts['digest'][:_LETTERS]}: {counts}")
     versions = ", ".join(f"{name} {number}" for name, number in _list_versions().items())
@@ -175,16 +175,16 @@ def make_table_rows(outcome: ExperimentOutcome) -> Iterator[list[tuple[str, ...]
         rows: list[tuple[str, ...]] = []
         for arm in outcome.experiment.arms:
             measured = outcome.metrics[arm.name][line.metric]
-            found, metric = estimate_metric(measured), measured[0]
+            estimate, metric = estimate_metric(measured), measured[0]
             value, low, high, chance = (
-                format_value(line.metric, each)
-                for each in (found.value, found.low, found.high, metric.chance)
+                format_value(line.metric, number)
+                for number in (estimate.value, estimate.low, estimate.high, metric.chance)
             )
             paper = (
                 format_value(line.metric, line.paper[arm.name]) if arm.name in line.paper else ""
             )
             title = "" if rows else line.title
-            beside = (format_baseline(line.metric, each) for each in (metric.text, metric.trivial))
+            beside = (format_baseline(line.metric, base) for base in (metric.text, metric.trivial))
             row = (title, arm.name, value, f"{low} to {high}", paper, chance, *beside)
             rows.append((*row, f"{metric.n:,}"))
         yield rows
@@ -192,9 +192,10 @@ def make_table_rows(outcome: ExperimentOutcome) -> Iterator[list[tuple[str, ...]
 
 def make_claim_row(judgement: Judgement) -> tuple[str, ...]:
     """A claim with the columns `CLAIM_COLUMNS`."""
-    claim, found = judgement.claim, judgement.found
+    claim, estimate = judgement.claim, judgement.estimate
     name = claim.cell.metric
-    value, low, high = (format_value(name, each) for each in (found.value, found.low, found.high))
+    figures = (estimate.value, estimate.low, estimate.high)
+    value, low, high = (format_value(name, figure) for figure in figures)
     return claim.text, claim.bounds, value, f"{low} to {high}", judgement.verdict.value
 
 
@@ -228,7 +229,7 @@ def draw(outcome: ExperimentOutcome, path: Path) -> None:
             _draw_arm(axes, outcome, lines, arm, number)
         first = outcome.metrics[outcome.experiment.arms[0].name]
         axes.vlines(
-            [100 * first[one.metric][0].chance for one in lines],
+            [100 * first[line.metric][0].chance for line in lines],
             [k - _BAR / 2 for k in range(len(lines))],
             [k + _BAR / 2 for k in range(len(lines))],
             colors=_INK,
@@ -246,31 +247,31 @@ def draw(outcome: ExperimentOutcome, path: Path) -> None:
 def _draw_arm(
     axes: Axes, outcome: ExperimentOutcome, lines: list[Line], arm: str, number: int
 ) -> None:
-    thick = _BAR / len(outcome.experiment.arms)
-    shift = -_BAR / 2 + thick * (number + 0.5)
+    thickness = _BAR / len(outcome.experiment.arms)
+    shift = -_BAR / 2 + thickness * (number + 0.5)
     measured = outcome.metrics[arm]
-    found = [estimate_metric(measured[one.metric]) for one in lines]
+    estimates = [estimate_metric(measured[line.metric]) for line in lines]
     places = [k + shift for k in range(len(lines))]
-    values = [100 * each.value for each in found]
+    values = [100 * estimate.value for estimate in estimates]
     spread = [
-        [100 * (each.value - each.low) for each in found],
-        [100 * (each.high - each.value) for each in found],
+        [100 * (estimate.value - estimate.low) for estimate in estimates],
+        [100 * (estimate.high - estimate.value) for estimate in estimates],
     ]
-    again, colour = divmod(number, len(_COLOURS))
+    cycle, colour = divmod(number, len(_COLOURS))
     axes.barh(
         places,
         values,
-        height=0.9 * thick,
+        height=0.9 * thickness,
         color=_COLOURS[colour],
-        hatch="/////" if again else None,
-        edgecolor="white" if again else None,
+        hatch="/////" if cycle else None,
+        edgecolor="white" if cycle else None,
         label=arm,
     )
     axes.errorbar(values, places, xerr=spread, fmt="none", ecolor="#555555", capsize=2)
-    paper = [(k + shift, 100 * one.paper[arm]) for k, one in enumerate(lines) if arm in one.paper]
+    dots = [(k + shift, 100 * line.paper[arm]) for k, line in enumerate(lines) if arm in line.paper]
     axes.plot(
-        [value for _, value in paper],
-        [place for place, _ in paper],
+        [value for _, value in dots],
+        [place for place, _ in dots],
         linestyle="none",
         marker="D",
         markersize=4,

@@ -150,25 +150,24 @@ def build_corpora(experiment: Experiment, machine: Machine, observer: Observer) 
         (name, view) for name, view in experiment.corpora.items() if isinstance(view, CorpusView)
     ]
     for name, view in track(views, observer, VIEWING, "corpora"):
-        called = f"{experiment.name}-{name}"
-        folders[name] = write_view(called, view, folders, machine.out / VIEWS)
+        folders[name] = write_view(f"{experiment.name}-{name}", view, folders, machine.out / VIEWS)
     return folders
 
 
 def place_run(arm: Arm, seed: int, folders: Folders, machine: Machine) -> ArmRun:
     """The arm on its corpora with a seed, in a folder that its digest names."""
-    heard = [folders[name] for name in (arm.corpus, *arm.mixed)]
+    corpora = [folders[name] for name in (arm.corpus, *arm.mixed)]
     mixed = [str(share) for share in arm.mixed.values()]
-    told = [str(Corpus.open(folder).facts["digest"]) for folder in heard]
-    made = digest(*told, *mixed, arm.config.model_dump_json(), str(seed))
+    digests = [str(Corpus.open(folder).facts["digest"]) for folder in corpora]
+    key = digest(*digests, *mixed, arm.config.model_dump_json(), str(seed))
     places = {
-        "corpus": heard[0],
+        "corpus": corpora[0],
         "mix": tuple(Mix(corpus=folders[name], weight=share) for name, share in arm.mixed.items()),
-        "out": machine.out / RUNS / made[:_LETTERS],
+        "out": machine.out / RUNS / key[:_LETTERS],
         "seed": seed,
         "device": machine.device,
     }
-    return ArmRun(arm, seed, arm.config.model_copy(update=places), made)
+    return ArmRun(arm, seed, arm.config.model_copy(update=places), key)
 
 
 def _plan_tests(
@@ -176,18 +175,18 @@ def _plan_tests(
 ) -> dict[str, Benchmark]:
     """The test of each exam; refuses to train for what none of them would measure."""
     benchmarks: dict[str, Benchmark] = {}
-    given: set[str] = set()
+    measured: set[str] = set()
     for exam in track(experiment.exams, observer, PLANNING, "tests"):
         benchmarks[exam.name] = exam.benchmark(folders, split)
         metrics = benchmarks[exam.name].list_metrics(exam.tasks)
-        given |= {f"{exam.name}.{metric}" for metric in metrics}
-    asked = {line.metric for line in experiment.lines}
-    asked |= {cell.metric for claim in experiment.claims for cell in claim.cells}
-    if missing := sorted(asked - given):
+        measured |= {f"{exam.name}.{metric}" for metric in metrics}
+    needed = {line.metric for line in experiment.lines}
+    needed |= {cell.metric for claim in experiment.claims for cell in claim.cells}
+    if missing := sorted(needed - measured):
         raise SpecError(
             f"{experiment.name}: its tests lack {', '.join(missing)}",
             fix=f"give a library with more recordings in split {split}, or correct the experiment: "
-            f"its tests give {', '.join(sorted(given))}",
+            f"its tests give {', '.join(sorted(measured))}",
         )
     return benchmarks
 
@@ -219,11 +218,11 @@ def _test_all(
     machine: Machine,
     observer: Observer,
 ) -> dict[str, dict[str, tuple[Metric, ...]]]:
-    found: dict[str, dict[str, tuple[Metric, ...]]] = {}
+    metrics_of: dict[str, dict[str, tuple[Metric, ...]]] = {}
     observer.start(TESTING, len(runs), "runs")
     for run in runs:
         embedder = open_embedder(run.config.out, machine.device)
-        metrics = found.setdefault(run.arm.name, {})
+        metrics = metrics_of.setdefault(run.arm.name, {})
         for exam in experiment.exams:
             benchmark = benchmarks[exam.name]
             measured = assess(embedder, benchmark, exam.tasks, baselines=True).metrics
@@ -232,7 +231,7 @@ def _test_all(
                 metrics[key] = (*metrics.get(key, ()), metric)
         observer.advance(TESTING)
     observer.finish(TESTING)
-    return found
+    return metrics_of
 
 
 class _Steps:

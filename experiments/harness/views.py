@@ -50,10 +50,10 @@ def write_view(name: str, view: CorpusView, parts: Mapping[str, Path], root: Pat
     if not rows:
         raise SpecError(f"view {name}: no sample is left", fix="let `reword` keep some")
     clips = _join_clips(corpora, view)
-    whence = [str(corpus.facts["digest"]) for corpus in corpora]
-    told_anew = [] if view.clip is keep else [repr(clips.to_pylist())]
-    made = digest(*whence, canonical_json(rows), *told_anew)
-    folder = root / name / made[:_LETTERS]
+    digests = [str(corpus.facts["digest"]) for corpus in corpora]
+    changes = [] if view.clip is keep else [repr(clips.to_pylist())]
+    key = digest(*digests, canonical_json(rows), *changes)
+    folder = root / name / key[:_LETTERS]
     if (folder / CORPUS_FILE).is_file():
         return folder
     metadata = pq.read_schema(corpora[0].folder / SAMPLES_FILE).metadata
@@ -71,7 +71,7 @@ def write_view(name: str, view: CorpusView, parts: Mapping[str, Path], root: Pat
     facts = dict(corpora[0].facts) | {
         "corpus": name,
         "version": folder.name,
-        "digest": made,
+        "digest": key,
         "splits": {
             split: {"samples": count, "shards": shards[split]} for split, count in samples.items()
         },
@@ -83,13 +83,13 @@ def write_view(name: str, view: CorpusView, parts: Mapping[str, Path], root: Pat
 
 
 def _join_clips(corpora: Sequence[Corpus], view: CorpusView) -> pa.Table:
-    known: set[str] = set()
+    ids: set[str] = set()
     parts = []
     for corpus in corpora:
-        each = pq.read_table(corpus.folder / CLIPS_FILE)
-        new = pa.array([clip not in known for clip in each["id"].to_pylist()], pa.bool_())
-        parts.append(each.filter(new))
-        known |= set(each["id"].to_pylist())
+        table = pq.read_table(corpus.folder / CLIPS_FILE)
+        new = pa.array([clip not in ids for clip in table["id"].to_pylist()], pa.bool_())
+        parts.append(table.filter(new))
+        ids |= set(table["id"].to_pylist())
     clips = pa.concat_tables(parts, promote_options="default")
     if view.clip is keep:
         return clips

@@ -39,8 +39,8 @@ def by_rules(row: Row, most: int) -> Row:
     The paper's templates have no parentheses: `(a + b) * c` and `a + b * c` are told alike, as the
     second (section 3.4).
     """
-    told = flatten(read_statement(row))
-    return _retell({**row, "claim": claim_to_text(told)}, *list_candidates(told), most, anew=True)
+    claim = flatten(read_statement(row))
+    return _retell({**row, "claim": claim_to_text(claim)}, *list_candidates(claim), most, anew=True)
 
 
 def untested(row: Row, most: int) -> Row:
@@ -58,9 +58,9 @@ def tested_by_spans(row: Row, most: int, audible: Frames) -> Row:
     return _retell_by(timeline(from_text(row["scene"])), row, most, audible)
 
 
-def _retell_by(heard: Timeline, row: Row, most: int, audible: Frames) -> Row:
+def _retell_by(timeline: Timeline, row: Row, most: int, audible: Frames) -> Row:
     true, false = list_candidates(read_statement(row))
-    hearing = Hearing(heard, Tolerance(audible=audible))
+    hearing = Hearing(timeline, Tolerance(audible=audible))
     return _retell(
         row, list(filter(hearing.proves, true)), list(filter(hearing.refutes, false)), most
     )
@@ -89,8 +89,8 @@ def _read_in_order(scene: Scene) -> Iterator[Event | type[Concat] | type[Overlay
 def restated(row: Row) -> Row:
     """The sample with those further true captions that say all of it, and none of a part."""
     whole = claim_meaning(claim_to_text(read_statement(row)))
-    kept = [each for each in row["positives"] if claim_meaning(each["claim"]) == whole]
-    return {**row, "positives": kept}
+    positives = [text for text in row["positives"] if claim_meaning(text["claim"]) == whole]
+    return {**row, "positives": positives}
 
 
 def list_candidates(statement: Scene) -> tuple[list[Scene], list[Scene]]:
@@ -99,12 +99,12 @@ def list_candidates(statement: Scene) -> tuple[list[Scene], list[Scene]]:
     Returns:
         Its parts of two sounds or more; and their edits, but for those that say what a part says.
     """
-    named = labels(statement)
+    names = labels(statement)
     parts = [
         part
-        for count in range(len(named), 1, -1)
-        for kept in combinations(named, count)
-        if (part := projection(statement, kept)) is not None
+        for count in range(len(names), 1, -1)
+        for subset in combinations(names, count)
+        if (part := projection(statement, subset)) is not None
     ]
     seen = {meaning(part) for part in parts}
     edits = []
@@ -127,11 +127,11 @@ def _retell(
     rng = Randomness(_SEED).at(f"scenes/{row['id']}", 0)
 
     tell = Narrator(Style.NATURAL, partial(pick, rng=rng)).tell
-    heard = read_statement(row)
-    main = {"caption": tell(heard).text} if anew else {}
+    whole = read_statement(row)
+    main = {"caption": tell(whole).text} if anew else {}
     positives = [tell(claim) for claim in _draw_claims(true, most - 1, rng)]
     negatives = [
-        tell(claim).as_false(edit_kind(claim, heard)) for claim in _draw_claims(false, most, rng)
+        tell(claim).as_false(edit_kind(claim, whole)) for claim in _draw_claims(false, most, rng)
     ]
     return {
         **row,

@@ -70,16 +70,17 @@ def _make_compa(folders: Folders, split: ExamSplit, corpus: str, members: Member
         raise SpecError(
             f"no group of {corpus} makes a CompA test item", fix="add groups to the corpus"
         )
-    heard = sorted({sound for each in instances for sound in each.sounds})
-    place = {sound: number for number, sound in enumerate(heard)}
+    sounds = sorted({sound for instance in instances for sound in instance.sounds})
+    place = {sound: number for number, sound in enumerate(sounds)}
     renumbered = [
-        Instance(tuple(place[sound] for sound in each.sounds), each.captions) for each in instances
+        Instance(tuple(place[sound] for sound in instance.sounds), instance.captions)
+        for instance in instances
     ]
     return Benchmark(
         DataKind.COMPA,
         f"CompA over {corpus}",
         {"corpus": corpus, "split": split.value, "instances": str(len(instances))},
-        corpus_sounds(data, [rows[sound] for sound in heard]),
+        corpus_sounds(data, [rows[sound] for sound in sounds]),
         settings,
         {Task.COMPA: plan_compa(renumbered, settings)},
         {"groups that make no instance": len({row["group"] for row in rows}) - len(instances)},
@@ -90,17 +91,17 @@ def _make_instances(rows: Sequence[Row], members: Members, audible: Frames) -> I
     groups: dict[str, list[tuple[int, Scene]]] = {}
     for number, row in enumerate(rows):
         groups.setdefault(row["group"], []).append((number, read_statement(row)))
-    found = threefold = 0
+    count = threefold = 0
     for group in groups.values():
-        made = members(group)
-        wanted = made if threefold * THREEFOLD_EVERY <= found else made[:2]
-        if len(wanted) > 2 and not _is_distinct(rows, wanted, audible):
-            wanted = made[:2]
-        if not wanted or not _is_distinct(rows, wanted, audible):
+        candidates = members(group)
+        chosen = candidates if threefold * THREEFOLD_EVERY <= count else candidates[:2]
+        if len(chosen) > 2 and not _is_distinct(rows, chosen, audible):
+            chosen = candidates[:2]
+        if not chosen or not _is_distinct(rows, chosen, audible):
             continue
-        found += 1
-        threefold += len(wanted) > 2
-        yield Instance(tuple(sound for sound, _, _ in wanted), tuple(said for *_, said in wanted))
+        count += 1
+        threefold += len(chosen) > 2
+        yield Instance(tuple(sound for sound, _, _ in chosen), tuple(text for *_, text in chosen))
 
 
 def _is_distinct(rows: Sequence[Row], members: Sequence[Member], audible: Frames) -> bool:
@@ -115,20 +116,20 @@ def _is_distinct(rows: Sequence[Row], members: Sequence[Member], audible: Frames
 
 def _find_ordered(group: Numbered, style: Style) -> list[Member]:
     """A before B and B before A, where a group of two sounds holds both, and A while B."""
-    told = {meaning(claim): (number, claim) for number, claim in group}
+    by_meaning = {meaning(claim): (number, claim) for number, claim in group}
     pairs = [claim for _, claim in group if isinstance(claim, Concat)]
     for claim in pairs:
         first, second = claim.first, claim.second
         if not (isinstance(first, Event) and isinstance(second, Event)):
             return []
-        wanted: tuple[tuple[Pair, Connective], ...] = (
+        forms: tuple[tuple[Pair, Connective], ...] = (
             (claim, Connective.BEFORE),
             (Concat(second, first), Connective.BEFORE),
             (Overlay(first, second), Connective.WHILE),
         )
         members: list[Member] = [
-            (told[meaning(said)][0], said, realize(said, word, Phrase.of_label, style))
-            for said, word in takewhile(lambda one: meaning(one[0]) in told, wanted)
+            (by_meaning[meaning(scene)][0], scene, realize(scene, word, Phrase.of_label, style))
+            for scene, word in takewhile(lambda form: meaning(form[0]) in by_meaning, forms)
         ]
         if len(members) > 1:
             return members
@@ -139,8 +140,8 @@ def _find_rebound(group: Numbered) -> list[Member]:
     """The first two members of a group of which one puts a sound with another partner."""
     tell = Narrator(Style.NATURAL, lambda options: options[0]).tell
     for pair in combinations(group, 2):
-        (_, one), (_, other) = pair
-        if set(labels(one)) == set(labels(other)) and edit_kind(other, one) is EditKind.REBIND:
+        (_, left), (_, right) = pair
+        if set(labels(left)) == set(labels(right)) and edit_kind(right, left) is EditKind.REBIND:
             members = [(number, claim, tell(claim).text) for number, claim in pair]
             if len({_count_words(text) for _, _, text in members}) == 1:
                 return members

@@ -140,7 +140,7 @@ CLAIMS: Final = (
 
 def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Experiment:
     """The experiment at a scale, over a library of labelled sounds."""
-    heard = library or make_foley(scale)
+    source = library or make_foley(scale)
     vanilla, hard, modular = InfoNce(), HardNegatives(), Modular()
     learn = partial(_make_config, scale, choose_steps(scale, library, STEPS, STEPS_RECORDINGS))
     compa, all_hard = learn(vanilla, hard, modular), learn(vanilla, hard, hard)
@@ -150,10 +150,10 @@ def build_experiment(scale: Scale, library: SoundLibrary | None = None) -> Exper
         title='Ghosh et al., "CompA: Addressing the gap in compositional reasoning in '
         'audio-language models" (ICLR 2024), tables 1 and 2',
         scale=scale,
-        source=heard.name,
+        source=source.name,
         setup=read_setup("scenes"),
         corpora={
-            "scenes": make_scenes_spec(scale, heard),
+            "scenes": make_scenes_spec(scale, source),
             "restated": CorpusView(("scenes",), restated),
         },
         arms=(

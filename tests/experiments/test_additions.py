@@ -10,13 +10,13 @@ from experiments.additions import (
     LONGER,
     MISTOLD,
     ORDERED,
+    QUANTITIES,
     RULES,
     RULES_OUR_SCENES,
     SCATTERED,
     SPANS,
     STAGED,
     TELLING,
-    TOLD,
     UNBALANCED,
     UNBALANCED_SCATTERED,
     UNTESTED,
@@ -103,7 +103,7 @@ def test_a_library_of_few_sounds_gives_every_count_and_measure_that_is_claimed(
         (exam,) = (exam for exam in made.exams if exam.name == name)
         benchmark = exam.benchmark({name: folder}, ExamSplit.TEST)
         given |= {f"{name}.{metric}" for metric in benchmark.list_metrics(exam.tasks)}
-    assert {metric for metric, _ in TOLD} <= given
+    assert {metric for metric, _ in QUANTITIES} <= given
 
 
 def test_results_tell_how_a_view_is_reworded_and_by_which_settings() -> None:

@@ -30,7 +30,7 @@ TOGETHER: Final = 64
 
 Embeddings: TypeAlias = Float[np.ndarray, "items dim"]
 Embedding: TypeAlias = Float[np.ndarray, " dim"]
-Said: TypeAlias = Mapping[str, Embedding]
+TextEmbeddings: TypeAlias = Mapping[str, Embedding]
 """The embedding of every text."""
 
 
@@ -137,17 +137,19 @@ class Evaluator(Exported):
         return weights_digest(self.model.state_dict())
 
 
-def embed_texts(embedder: Embedder, texts: Sequence[str], observer: Observer | None = None) -> Said:
+def embed_texts(
+    embedder: Embedder, texts: Sequence[str], observer: Observer | None = None
+) -> TextEmbeddings:
     """The embedding of every different text, each embedded once."""
     # Texts of one length stand together, so that little is spent on padding.
     unique = sorted(set(texts), key=lambda text: (len(text.split()), text))
-    said: dict[str, Embedding] = {}
+    vectors: dict[str, Embedding] = {}
     unread = track(unique, observer or Silent(), "read", "texts")
     while part := list(islice(unread, TOGETHER)):
         embedded = embedder.texts(part)
         check_finite(embedded, part)
-        said.update(zip(part, embedded, strict=True))
-    return said
+        vectors.update(zip(part, embedded, strict=True))
+    return vectors
 
 
 def count_cut(embedder: Embedder, texts: Collection[str]) -> CutTexts:

@@ -92,12 +92,12 @@ def open_benchmark(
         sample_rate: Of the model, in Hz; a corpus at another one is refused.
     """
     kind = data_kind(data)
-    for given, name, owner in (
+    for is_given, name, owner in (
         (fold is not None, "a fold", DataKind.CLASSES),
         (file_column is not None or bool(caption_columns), "columns", DataKind.CAPTIONS),
         (settings.every_caption, "--every-caption", DataKind.CAPTIONS),
     ):
-        if given and kind is not owner:
+        if is_given and kind is not owner:
             raise SpecError(
                 f"{data} is a {kind}, {name} can be chosen for a {owner}", fix=f"leave out {name}"
             )
@@ -167,12 +167,12 @@ def assess(
     cut = count_cut(embedder, texts)
     ends = f"data: ends of texts, cut at {cut.tokens} tokens, of {cut.texts:,} texts"
     left_out[ends] = cut.cut
-    said = embed_texts(embedder, texts, observer)
+    vectors = embed_texts(embedder, texts, observer)
     for task, plan in plans.items():
         if plan.measure_frames is None:
-            measured = plan.measure(audio, said)
+            measured = plan.measure(audio, vectors)
         else:
-            scores = score_frames(embedder, benchmark.sounds, plan.texts, said, chosen, observer)
+            scores = score_frames(embedder, benchmark.sounds, plan.texts, vectors, chosen, observer)
             measured = plan.measure_frames(scores)
         metrics |= {name: metric for name, metric in measured.items() if metric.n}
         left_out |= {f"{task}: {reason}": count for reason, count in plan.left_out.items()}
@@ -222,9 +222,9 @@ def _add_baselines(
     }
     if benchmark.corpus is None or not kinds:
         return dict(metrics)
-    found = find_baselines(benchmark.corpus, benchmark.facts["split"], observer)
-    known = {kind.replace("_", "-"): baseline._asdict() for kind, baseline in found.items()}
+    baselines = find_baselines(benchmark.corpus, benchmark.facts["split"], observer)
+    figures = {kind.replace("_", "-"): baseline._asdict() for kind, baseline in baselines.items()}
     return {
-        name: replace(metric, **known.get(kinds.get(name, "no choice"), {}))
+        name: replace(metric, **figures.get(kinds.get(name, "no choice"), {}))
         for name, metric in metrics.items()
     }

@@ -74,9 +74,9 @@ class OpenClip(LibraryModel):
     def audio(self, waveforms: Sequence[Audio]) -> Embeddings:
         """Sounds, together where none changes how another is heard."""
         parts = []
-        for _, alike in groupby(waveforms, _ALONE.get(_kind(self.model), lambda _: 0)):
-            heard = [self.preprocess((torch.tensor(one)[None], self.sample_rate)) for one in alike]
-            parts.append(self.model.encode_audio(default_collate(heard)))
+        for _, group in groupby(waveforms, _ALONE.get(_kind(self.model), lambda _: 0)):
+            inputs = [self.preprocess((torch.tensor(wav)[None], self.sample_rate)) for wav in group]
+            parts.append(self.model.encode_audio(default_collate(inputs)))
         return unit_length(torch.cat(parts))
 
     @torch.no_grad()
@@ -130,10 +130,10 @@ def _kind(clap: Any) -> str:
 
 def _open_clip(name: str) -> Any:
     """The package, if it has models of sounds."""
-    found = importlib.util.find_spec("open_clip")
-    if found is None:
+    spec = importlib.util.find_spec("open_clip")
+    if spec is None:
         raise SpecError(f"{name}: open_clip is not installed", fix=_INSTALL)
-    if not any((Path(at) / "audio").is_dir() for at in found.submodule_search_locations or ()):
+    if not any((Path(at) / "audio").is_dir() for at in spec.submodule_search_locations or ()):
         raise SpecError(f"{name}: this open_clip has no models of sounds", fix=_INSTALL)
     try:
         importlib.import_module("torchaudio")
@@ -173,9 +173,9 @@ class PeAudio(LibraryModel):
     def audio(self, waveforms: Sequence[Audio]) -> Embeddings:
         """Sounds, those of one length together, so that none is heard with padding."""
         parts = []
-        for _, alike in groupby(waveforms, len):
-            heard = self.extractor(list(alike), sampling_rate=self.sample_rate, return_tensors="pt")
-            parts.append(self.model.get_audio_embeds(**heard.to(self.model.device)))
+        for _, group in groupby(waveforms, len):
+            batch = self.extractor(list(group), sampling_rate=self.sample_rate, return_tensors="pt")
+            parts.append(self.model.get_audio_embeds(**batch.to(self.model.device)))
         return unit_length(torch.cat(parts))
 
     @torch.no_grad()
@@ -183,10 +183,10 @@ class PeAudio(LibraryModel):
         """Texts in one batch."""
         ids = self.tokenizer(list(texts)).to(self.model.device)
         # `get_text_audio_embeds` does not ask for the hidden states that it takes.
-        found = self.model.text_model(
+        output = self.model.text_model(
             input_ids=ids.ids, attention_mask=ids.mask.long(), output_hidden_states=True
         )
-        return unit_length(self.model.text_audio_head(found.hidden_states[-1][:, 0]))
+        return unit_length(self.model.text_audio_head(output.hidden_states[-1][:, 0]))
 
 
 def open_pe_audio(name: str, device: torch.device) -> PeAudio:
@@ -202,7 +202,7 @@ def open_pe_audio(name: str, device: torch.device) -> PeAudio:
     if config.model_type == "pe_audio_video":
         config = config.audio_config
     with torch.random.fork_rng(devices=[]), _no_report():
-        model, found = load_pretrained(
+        model, info = load_pretrained(
             PeAudioModel,
             name,
             "model",
@@ -213,7 +213,7 @@ def open_pe_audio(name: str, device: torch.device) -> PeAudio:
         )
     extractor = load_pretrained(PeAudioFeatureExtractor, name, "model", _GIVE_PE_AUDIO)
     # transformers would draw them anew, and figures would mean nothing.
-    if absent := sorted(found["missing_keys"]):
+    if absent := sorted(info["missing_keys"]):
         raise SpecError(
             f"model {name!r} lacks weights: {', '.join(absent[:_SHOWN])} ({len(absent)} in all)",
             fix="get it again, or give another",

@@ -117,7 +117,7 @@ def score_moments(
             raise CorpusError(f"{beside}: a qid stands in {data.name}, too", fix=_ASKED)
     if not any(query.relevant_windows for query in queries):
         raise CorpusError(f"{data}: no query has a window", fix="give a file with windows")
-    prior, learnt = _predict_prior(queries, data)
+    prior, origin = _predict_prior(queries, data)
     predicted, left_out = prior, {}
     if predictions.is_dir():
         raise SpecError(f"{predictions}: a run or model predicts no windows", fix=_ANSWERED)
@@ -147,7 +147,7 @@ def score_moments(
     facts = {
         "model": str(predictions),
         "benchmark": str(data),
-        "windows alone": f"the {MOST_PREDICTED} most frequent windows of {learnt}",
+        "windows alone": f"the {MOST_PREDICTED} most frequent windows of {origin}",
         "threshold": f"{threshold:g}",
         "seed": str(seed),
         "interval": f"95 %, {RESAMPLES} bootstrap draws of whole groups",
@@ -191,12 +191,12 @@ def _read(path: Path, kind: type[_Line]) -> list[_Line]:
     except ValidationError as error:
         (first, *_) = error.errors(include_url=False)
         place = ".".join(map(str, first["loc"]))
-        told = first["msg"].removeprefix("Value error, ")
+        reason = first["msg"].removeprefix("Value error, ")
         if first["type"] == "missing":
-            told = f"is missing among {', '.join(value)}"
+            reason = f"is missing among {', '.join(value)}"
             near = nearest(place, value.keys() - kind.model_fields.keys())
             fix = f"rename {near!r} to {place!r}" if near else fix
-        raise CorpusError(": ".join(filter(None, (where, place, told))), fix=fix) from error
+        raise CorpusError(": ".join(filter(None, (where, place, reason))), fix=fix) from error
     return [*lines.values()]
 
 
@@ -209,14 +209,14 @@ def learn_prior(queries: Sequence[Query]) -> ScoredWindows:
     What one of them overlaps counts for none of the later ones.
     """
     shares = [query.windows / query.duration for query in queries if query.relevant_windows]
-    known = np.concatenate(shares)[:_MOST_LEARNT] if shares else np.zeros((0, 2))
-    meets = overlap(known, known) >= 0.5
-    left = np.full(len(known), True)
+    windows = np.concatenate(shares)[:_MOST_LEARNT] if shares else np.zeros((0, 2))
+    meets = overlap(windows, windows) >= 0.5
+    left = np.full(len(windows), True)
     chosen: list[tuple[float, float, float]] = []
     while left.any() and len(chosen) < MOST_PREDICTED:
         counts = (meets & left).sum(axis=1)
         best = int(counts.argmax())
-        chosen.append((*known[best], counts[best] / len(known)))
+        chosen.append((*windows[best], counts[best] / len(windows)))
         left &= ~meets[best]
     return np.array(chosen).reshape(-1, 3)
 
@@ -230,9 +230,9 @@ def _predict_prior(queries: Sequence[Query], data: Path) -> tuple[dict[str, Scor
     training = data.with_name(f"train{QUERIES}")
     halves = _number_groups(queries) % 2
     if training.is_file() and training.name != data.name:
-        told, priors = str(training), [learn_prior(_read(training, Query))] * 2
+        origin, priors = str(training), [learn_prior(_read(training, Query))] * 2
     else:
-        told = "the other half of the groups"
+        origin = "the other half of the groups"
         priors = [
             learn_prior([query for query, half in zip(queries, halves, strict=True) if half != own])
             for own in (0, 1)
@@ -241,4 +241,4 @@ def _predict_prior(queries: Sequence[Query], data: Path) -> tuple[dict[str, Scor
     return {
         query.qid: priors[half] * (scale * query.duration + 1 - scale)
         for query, half in zip(queries, halves.tolist(), strict=True)
-    }, told
+    }, origin

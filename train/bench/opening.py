@@ -116,16 +116,16 @@ class Foreign(Wrapped):
         return self._ask(self.embedder.texts, texts, "texts")
 
     def _ask(self, method: Callable[[Any], Any], items: Sequence[Any], what: str) -> Embeddings:
-        found = _call(method, items, name=f"{self.name}: {what}")
+        answer = _call(method, items, name=f"{self.name}: {what}")
         try:
-            plain = found.detach().cpu().double() if isinstance(found, Tensor) else found
+            plain = answer.detach().cpu().double() if isinstance(answer, Tensor) else answer
             vectors = np.asarray(plain, dtype=np.float64)
         except (TypeError, ValueError):
             vectors = np.empty(())
         if vectors.ndim != 2 or len(vectors) != len(items) or not vectors.shape[1]:
-            gives = f"an array of {vectors.shape}" if vectors.ndim else type(found).__name__
+            form = f"an array of {vectors.shape}" if vectors.ndim else type(answer).__name__
             raise SpecError(
-                f"{self.name}: {what} gives {gives}, not one vector for each of {len(items)} items",
+                f"{self.name}: {what} gives {form}, not one vector for each of {len(items)} items",
                 fix=_FIX,
             )
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -148,25 +148,25 @@ def open_foreign(name: str) -> Foreign:
     first, _, rest = name.partition(":")
     offered = list_embedders()
     if first in offered:
-        made = _call(load_object(offered[first], SpecError), *([rest] if rest else []), name=name)
+        model = _call(load_object(offered[first], SpecError), *([rest] if rest else []), name=name)
     else:
-        made = _call(_import(first, rest, name), name=name)
-    missing = [part for part in _PARTS if not hasattr(made, part)]
+        model = _call(_import(first, rest, name), name=name)
+    missing = [part for part in _PARTS if not hasattr(model, part)]
     if missing:
-        raise SpecError(f"{name}: {type(made).__name__} has no {', no '.join(missing)}", fix=_FIX)
-    found = Foreign(made, name)
-    _check_length(name, "sample_rate", found.sample_rate)
-    if found.longest is not None:
-        _check_length(name, "longest", found.longest)
-    _check_answers(found)
-    return found
+        raise SpecError(f"{name}: {type(model).__name__} has no {', no '.join(missing)}", fix=_FIX)
+    foreign = Foreign(model, name)
+    _check_length(name, "sample_rate", foreign.sample_rate)
+    if foreign.longest is not None:
+        _check_length(name, "longest", foreign.longest)
+    _check_answers(foreign)
+    return foreign
 
 
 def _import(module: str, factory: str, name: str) -> Any:
-    here = str(Path.cwd())
-    if here not in sys.path:
+    folder = str(Path.cwd())
+    if folder not in sys.path:
         # Last, so that a file there stands for no installed package.
-        sys.path.append(here)
+        sys.path.append(folder)
     try:
         return reduce(getattr, factory.split("."), importlib.import_module(module))
     except Exception as fault:
@@ -175,11 +175,11 @@ def _import(module: str, factory: str, name: str) -> Any:
         ) from fault
 
 
-def _call(function: Any, *given: Any, name: str) -> Any:
+def _call(function: Any, *arguments: Any, name: str) -> Any:
     if not callable(function):
         raise SpecError(f"{name}: {function!r:.60} cannot be called", fix=_FIX)
     try:
-        return function(*given)
+        return function(*arguments)
     except SegueError:
         raise
     except Exception as fault:
@@ -193,14 +193,14 @@ def _check_length(name: str, what: str, value: Any) -> None:
         raise SpecError(f"{name}: {what} is {value!r}, not a whole number above 0", fix=_FIX)
 
 
-def _check_answers(found: Foreign) -> None:
+def _check_answers(foreign: Foreign) -> None:
     """Ask once, so that a fault is told before all sounds of a test are heard."""
-    second = min(found.sample_rate, found.longest or found.sample_rate)
+    second = min(foreign.sample_rate, foreign.longest or foreign.sample_rate)
     noise = np.random.default_rng(0).normal(0, 0.1, second).clip(-1, 1).astype(np.float32)
-    heard, said = found.audio([noise, noise[: -(-second // 2)]]), found.texts(_TEXTS)
-    if heard.shape[1] != said.shape[1]:
+    audio, texts = foreign.audio([noise, noise[: -(-second // 2)]]), foreign.texts(_TEXTS)
+    if audio.shape[1] != texts.shape[1]:
         raise SpecError(
-            f"{found.name}: audio gives {heard.shape[1]} numbers, texts {said.shape[1]}: "
+            f"{foreign.name}: audio gives {audio.shape[1]} numbers, texts {texts.shape[1]}: "
             "expected equally many",
             fix=_FIX,
         )
@@ -221,11 +221,11 @@ class RandomModel:
 
     def audio(self, waveforms: Sequence[Audio]) -> Embeddings:
         """A vector by the sound's samples."""
-        return np.stack([_draw("audio", each.tobytes()) for each in waveforms])
+        return np.stack([_draw("audio", waveform.tobytes()) for waveform in waveforms])
 
     def texts(self, texts: Sequence[str]) -> Embeddings:
         """A vector by the text."""
-        return np.stack([_draw("text", each.encode()) for each in texts])
+        return np.stack([_draw("text", text.encode()) for text in texts])
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 
 from synth.base.errors import SpecError
 from synth.corpus.corpus import Corpus
-from train.bench.embedder import Embeddings, Said
+from train.bench.embedder import Embeddings, TextEmbeddings
 from train.bench.metrics import Metric
 from train.bench.metrics.events import FrameScores
 from train.bench.settings import BenchSettings, Task
@@ -54,7 +54,7 @@ class TaskPlan:
     """
 
     texts: tuple[str, ...]
-    measure: Callable[[Embeddings, Said], Metrics]
+    measure: Callable[[Embeddings, TextEmbeddings], Metrics]
     left_out: Mapping[str, int] = field(default_factory=dict)
     measure_frames: Callable[[Sequence[FrameScores]], Metrics] | None = None
 
@@ -94,8 +94,8 @@ class Benchmark:
 
     def plans(self, tasks: Collection[Task] | None = None) -> dict[Task, TaskPlan]:
         """The plans of some tasks, by default of all that the data allows but those about time."""
-        able = ", ".join(self.allowed)
-        fix = f"it allows: {able}" if able else "give other data"
+        allowed = ", ".join(self.allowed)
+        fix = f"it allows: {allowed}" if allowed else "give other data"
         for task in tasks or ():
             answer = self.answers.get(task)
             if not isinstance(answer, TaskPlan):
@@ -123,11 +123,11 @@ class Benchmark:
         """
         rng = np.random.default_rng(0)
         sounds = rng.normal(size=(len(self.sounds), _DIM))
-        found: Metrics = {}
+        metrics: Metrics = {}
         for plan in self.plans(tasks).values():
-            said = {text: rng.normal(size=_DIM) for text in plan.texts}
-            found |= plan.measure(sounds, said)
-        return tuple(name for name, metric in found.items() if metric.n)
+            vectors = {text: rng.normal(size=_DIM) for text in plan.texts}
+            metrics |= plan.measure(sounds, vectors)
+        return tuple(name for name, metric in metrics.items() if metric.n)
 
 
 HEARD: Final = "heard in training"
@@ -137,8 +137,8 @@ _UNKNOWN: Final = "not known"
 
 def add_heard_fact(benchmark: Benchmark, model: Path) -> Benchmark:
     """The benchmark, with the fact of how many of its recordings a model was trained on."""
-    told = describe_heard(benchmark.recordings, f"a {benchmark.kind}", model)
-    return replace(benchmark, facts={**benchmark.facts, HEARD: told})
+    fact = describe_heard(benchmark.recordings, f"a {benchmark.kind}", model)
+    return replace(benchmark, facts={**benchmark.facts, HEARD: fact})
 
 
 def describe_heard(recordings: Recordings | None, what: str, model: Path) -> str:
@@ -152,15 +152,15 @@ def describe_heard(recordings: Recordings | None, what: str, model: Path) -> str
     training = load_recordings(model)
     if training is None:
         return f"{_UNKNOWN}, there is no {RECORDINGS_FILE} in {model}"
-    heard, all_ = recordings.count_shared(training), len(recordings.clips)
-    return f"{heard:,} of {all_:,} recordings"
+    shared, all_ = recordings.count_shared(training), len(recordings.clips)
+    return f"{shared:,} of {all_:,} recordings"
 
 
 def heard_warning(facts: Mapping[str, str]) -> str:
     """One line for whoever reads the figures of a test; "" where nothing speaks against them."""
-    told = facts.get(HEARD, "0 ")
-    if told.startswith("0 "):
+    fact = facts.get(HEARD, "0 ")
+    if fact.startswith("0 "):
         return ""
-    if told.startswith(_UNKNOWN):
-        return f"whether the model was trained on recordings of this test is {told}"
-    return f"{told} of this test were heard in training, so its figures are too good"
+    if fact.startswith(_UNKNOWN):
+        return f"whether the model was trained on recordings of this test is {fact}"
+    return f"{fact} of this test were heard in training, so its figures are too good"

@@ -41,8 +41,9 @@ def write_report(evaluation: Evaluation, folder: Path, plot: bool = True) -> dic
         was tested on what, and what was left out), report.md and report.png.
     """
     facts = {"facts": dict(evaluation.facts), "left_out": dict(evaluation.left_out)}
+    metrics = {name: metric.to_json() for name, metric in evaluation.metrics.items()}
     texts = {
-        METRICS_FILE: _json({name: one.to_json() for name, one in evaluation.metrics.items()}),
+        METRICS_FILE: _json(metrics),
         FACTS_FILE: _json(facts),
         REPORT_FILE: format_markdown(evaluation),
     }
@@ -60,8 +61,8 @@ def format_markdown(evaluation: Evaluation) -> str:
     lines += [", ".join(f"{name}: {_cell(value)}" for name, value in evaluation.facts.items()), ""]
     if warning := heard_warning(evaluation.facts):
         lines += [f"**{_cell(warning)}**", ""]
-    if said := verdicts(evaluation.metrics):
-        lines += [*(f"- {line}" for line in said), ""]
+    if findings := verdicts(evaluation.metrics):
+        lines += [*(f"- {line}" for line in findings), ""]
     main, others = split_main_metrics(evaluation.metrics)
     lines += metric_lines(main)
     if others:
@@ -69,8 +70,9 @@ def format_markdown(evaluation: Evaluation) -> str:
     if evaluation.left_out:
         lines += ["", "Left out:", ""]
         lines += [f"- {_cell(reason)}: {count:,}" for reason, count in evaluation.left_out.items()]
-    if told := explain_metrics(evaluation.metrics):
-        lines += ["", "What they are:", "", *(f"- `{name}`: {line}" for name, line in told.items())]
+    if glossary := explain_metrics(evaluation.metrics):
+        lines += ["", "What they are:", ""]
+        lines += [f"- `{name}`: {line}" for name, line in glossary.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -78,10 +80,10 @@ def split_main_metrics(
     metrics: Mapping[str, Metric],
 ) -> tuple[Mapping[str, Metric], Mapping[str, Metric]]:
     """The main metrics and the others; all in the first where none is a main one."""
-    main = {name: one for name, one in metrics.items() if MAIN.fullmatch(name)}
+    main = {name: metric for name, metric in metrics.items() if MAIN.fullmatch(name)}
     if not main:
         return metrics, {}
-    return main, {name: one for name, one in metrics.items() if name not in main}
+    return main, {name: metric for name, metric in metrics.items() if name not in main}
 
 
 def metric_lines(metrics: Mapping[str, Metric]) -> list[str]:
@@ -99,19 +101,19 @@ def draw(evaluation: Evaluation, path: Path) -> None:
     # Its figure draws with Agg and needs no display.
     from matplotlib.figure import Figure  # takes a while to import
 
-    drawn = {name: one for name, one in evaluation.metrics.items() if is_share(name, one.value)}
-    facts = evaluation.facts
-    told = ", ".join(f"{name}: {facts[name]}" for name in _TITLE if name in facts)
-    title = textwrap.wrap(told, _TITLE_WIDTH)
+    metrics, facts = evaluation.metrics, evaluation.facts
+    drawn = {name: metric for name, metric in metrics.items() if is_share(name, metric.value)}
+    summary = ", ".join(f"{name}: {facts[name]}" for name in _TITLE if name in facts)
+    title = textwrap.wrap(summary, _TITLE_WIDTH)
     height = 1.2 + 0.2 * len(title) + 0.3 * max(len(drawn), 1)
     figure = Figure(figsize=(8, height), layout="constrained")
     # A path may hold dollar signs, which are no formula.
     figure.suptitle("\n".join(title), fontsize="medium", parse_math=False)
     axes = figure.add_subplot()
     places = list(range(len(drawn)))
-    values = [100 * one.value for one in drawn.values()]
-    below = [100 * max(one.value - one.low, 0) for one in drawn.values()]
-    above = [100 * max(one.high - one.value, 0) for one in drawn.values()]
+    values = [100 * metric.value for metric in drawn.values()]
+    below = [100 * max(metric.value - metric.low, 0) for metric in drawn.values()]
+    above = [100 * max(metric.high - metric.value, 0) for metric in drawn.values()]
     axes.barh(places, values, height=0.6, color="#7aa6c2", label="value")
     intervals = axes.errorbar(
         values,
@@ -127,7 +129,7 @@ def draw(evaluation: Evaluation, path: Path) -> None:
     for line in intervals.get_children():
         line.set_clip_on(False)
     axes.plot(
-        [100 * one.chance for one in drawn.values()],
+        [100 * metric.chance for metric in drawn.values()],
         places,
         linestyle="none",
         marker="|",

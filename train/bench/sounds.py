@@ -74,14 +74,14 @@ def file_sound(path: Path) -> SoundItem:
 def _load_file(path: Path, rate: int) -> Audio:
     try:
         with name_file(path):
-            samples, own = read_audio(read_regular(path, limit=_MAX_BYTES), path.suffix)
+            samples, own_rate = read_audio(read_regular(path, limit=_MAX_BYTES), path.suffix)
     except ClipError as error:
         raise CorpusError(f"{path}: {error}", fix="replace the file") from error
     mono = samples.mean(axis=1, dtype=np.float32)
     if not len(mono) or not np.isfinite(mono).all():
         fault = "holds samples that are not numbers" if len(mono) else "has no samples"
         raise CorpusError(f"{path}: {fault}", fix="replace the file")
-    return resample(mono, own, rate)
+    return resample(mono, own_rate, rate)
 
 
 class Files:
@@ -103,17 +103,17 @@ class Files:
         path = self._folder / name
         if not path.is_file():
             endings = (path.with_name(path.name + suffix) for suffix in SUFFIXES)
-            found = [each for each in endings if each.is_file()]
-            if len(found) > 1:
+            files = [file for file in endings if file.is_file()]
+            if len(files) > 1:
                 raise CorpusError(
                     f"{self._table}: row {row}: {name!r} may be "
-                    f"{' or '.join(each.name for each in found)} in {self._folder}",
+                    f"{' or '.join(file.name for file in files)} in {self._folder}",
                     fix="leave one of them there",
                 )
-            if not found:
+            if not files:
                 self._missing.setdefault(name, row)
                 return -1
-            path = found[0]
+            path = files[0]
         return self._numbers.setdefault(path, len(self._numbers))
 
     def sounds(self) -> list[SoundItem]:

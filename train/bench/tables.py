@@ -125,12 +125,12 @@ def captions_benchmark(
     if table.suffix == AUDIOTIME:
         if file_column or caption_columns:
             raise SpecError(f"{table}: JSON has no columns", fix="leave out the column options")
-        said = _read_audiotime(table)
+        entries = _read_audiotime(table)
         folder = folder / "audio" if (folder / "audio").is_dir() else folder
     else:
-        said = _read_table(table, file_column, caption_columns)
+        entries = _read_table(table, file_column, caption_columns)
     files = Files(audio or folder, table)
-    captions = [(files.number(name, number), caption) for number, name, caption in said]
+    captions = [(files.number(name, number), caption) for number, name, caption in entries]
     sounds = files.sounds()
     return Benchmark(
         DataKind.CAPTIONS,
@@ -151,20 +151,20 @@ def _read_table(
 ) -> Iterator[Captioned]:
     columns = header(table)
     file_column = file_column or next((name for name in FILE_COLUMNS if name in columns), None)
-    wanted = caption_columns or [name for name in columns if _CAPTION.fullmatch(name)]
+    headings = caption_columns or [name for name in columns if _CAPTION.fullmatch(name)]
     shown = ", ".join(columns)
     if file_column is None or file_column not in columns:
         raise SpecError(
             f"{table}: no column of files, as {file_column or ', '.join(FILE_COLUMNS)}",
             fix=f"name one of its columns: {shown}",
         )
-    if not wanted or any(name not in columns for name in wanted):
+    if not headings or any(name not in columns for name in headings):
         raise SpecError(
-            f"{table}: no column of captions, as {', '.join(wanted) or 'caption or caption_1'}",
+            f"{table}: no column of captions, as {', '.join(headings) or 'caption or caption_1'}",
             fix=f"name one or several of its columns: {shown}",
         )
-    for number, row in rows(table, (file_column, *wanted), f"its columns are {shown}"):
-        for name in wanted:
+    for number, row in rows(table, (file_column, *headings), f"its columns are {shown}"):
+        for name in headings:
             yield number, row[file_column].strip(), row[name].strip()
 
 
@@ -231,8 +231,8 @@ def compa_benchmark(table: Path, audio: Path, settings: BenchSettings = DEFAULTS
         if third and third[0] != ABSENT:
             captions.append(third[0])
             names.append(third[1])
-        heard = tuple(files.number(name.strip(), number) for name in names)
-        instances.append(Instance(heard, tuple(caption.strip() for caption in captions)))
+        sounds = tuple(files.number(name.strip(), number) for name in names)
+        instances.append(Instance(sounds, tuple(caption.strip() for caption in captions)))
     return Benchmark(
         DataKind.COMPA,
         str(table),
@@ -267,12 +267,12 @@ def questions_benchmark(
             raise CorpusError(
                 f"{table}: row {number}: 'correct' is {letter!r}", fix="write A, B, C or D"
             )
-        asked = row["question"].strip().replace("_", " ")
+        question = row["question"].strip().replace("_", " ")
         answers = {key: _plain(row[column]) for key, column in OPTIONS.items()}
         questions.append(
             SoundQuestion(
                 files.number(row["audio_path"].strip(), number),
-                tuple(f"{asked} {answer}" for answer in answers.values()),
+                tuple(f"{question} {answer}" for answer in answers.values()),
                 tuple(answer == answers[letter] for answer in answers.values()),
             )
         )

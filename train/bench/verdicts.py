@@ -73,8 +73,8 @@ GLOSSARY: Final = {
 
 def explain_metrics(metrics: Iterable[str]) -> dict[str, str]:
     """The entries of `GLOSSARY` that some metrics match, each once."""
-    found = (_entry(name) for name in metrics)
-    return {name: GLOSSARY[name] for name in found if name is not None}
+    entries = (_entry(name) for name in metrics)
+    return {name: GLOSSARY[name] for name in entries if name is not None}
 
 
 def _entry(metric: str) -> str | None:
@@ -93,49 +93,49 @@ _BY_CHANCE: Final = "no different from chance"
 
 def verdicts(metrics: Mapping[str, Metric]) -> tuple[str, ...]:
     """A line each on order, "while" and retrieval, for those that were measured."""
-    known = {name: one for name, one in metrics.items() if not math.isnan(one.value)}
-    return tuple(_lines(known))
+    measured = {name: metric for name, metric in metrics.items() if not math.isnan(metric.value)}
+    return tuple(_lines(measured))
 
 
-def _lines(known: Mapping[str, Metric]) -> Iterator[str]:
-    order = {name: known[name] for name in ("bat", "negatives_reorder") if name in known}
+def _lines(metrics: Mapping[str, Metric]) -> Iterator[str]:
+    order = {name: metrics[name] for name in ("bat", "negatives_reorder") if name in metrics}
     if order:
         yield f"order: {_describe_order(order)} ({_format_figures(order)}; chance 50 %)"
-    if triplets := known.get("triplets"):
-        told = _format_figures({"triplets": triplets})
-        yield f"before, reversed or while: {_describe_triplets(triplets)} ({told}; chance 33.3 %)"
-    retrieval = {name: known[name] for name in _RETRIEVAL if name in known}
+    if triplets := metrics.get("triplets"):
+        figure = _format_figures({"triplets": triplets})
+        yield f"before, reversed or while: {_describe_triplets(triplets)} ({figure}; chance 33.3 %)"
+    retrieval = {name: metrics[name] for name in _RETRIEVAL if name in metrics}
     if retrieval:
         yield f"retrieval: {_describe_retrieval(retrieval)} ({_format_figures(retrieval)})"
 
 
 def _describe_order(order: Mapping[str, Metric]) -> str:
-    above = [one.low > one.chance for one in order.values()]
+    above = [metric.low > metric.chance for metric in order.values()]
     if all(above):
         return "heard"
-    if any(one.high < one.chance for one in order.values()):
+    if any(metric.high < metric.chance for metric in order.values()):
         return "below chance: it prefers the reverse order, or one of the words"
     return "partly heard, one test is no different from chance" if any(above) else _BY_CHANCE
 
 
-def _describe_triplets(one: Metric) -> str:
-    if one.low > TOGETHER_ALONE:
+def _describe_triplets(metric: Metric) -> str:
+    if metric.low > TOGETHER_ALONE:
         return "told apart, beyond recognising while alone, 66.7 %"
-    if one.low <= one.chance:
+    if metric.low <= metric.chance:
         return _BY_CHANCE
     return "not beyond recognising while alone, 66.7 %"
 
 
-def _describe_retrieval(retrieval: Mapping[str, Metric]) -> str:
-    if all(one.low <= one.chance for one in retrieval.values()):
+def _describe_retrieval(metrics: Mapping[str, Metric]) -> str:
+    if all(metric.low <= metric.chance for metric in metrics.values()):
         return _BY_CHANCE
-    times = " and ".join(f"{one.value / one.chance:.0f} times" for one in retrieval.values())
+    times = " and ".join(f"{metric.value / metric.chance:.0f} times" for metric in metrics.values())
     return f"R@1 is {times} chance"
 
 
 def _format_figures(metrics: Mapping[str, Metric]) -> str:
-    cells = {name: format_cells(name, one) for name, one in metrics.items()}
-    return "; ".join(f"{name} {one['value']}, {one['interval']}" for name, one in cells.items())
+    rows = {name: format_cells(name, metric) for name, metric in metrics.items()}
+    return "; ".join(f"{name} {row['value']}, {row['interval']}" for name, row in rows.items())
 
 
 _RANK: Final = "median_rank"
@@ -156,11 +156,11 @@ _BASELINES: Final = {"text": "text alone", "trivial": "trivial audio", "prior": 
 
 def list_columns(metrics: Iterable[Metric]) -> dict[str, str]:
     """The columns of a table of metrics, by their keys; of baselines those that were measured."""
-    known = [*metrics]
+    names = [*metrics]
     baselines = {
         key: title
         for key, title in _BASELINES.items()
-        if any(getattr(metric, key) is not None for metric in known)
+        if any(getattr(metric, key) is not None for metric in names)
     }
     columns = {"value": "value", "interval": "95 % interval", "chance": "chance"}
     return columns | baselines | {"n": "n"}
@@ -169,7 +169,7 @@ def list_columns(metrics: Iterable[Metric]) -> dict[str, str]:
 def format_cells(name: str, metric: Metric) -> dict[str, str]:
     """What a table says of a metric, by the keys of `list_columns`."""
     value, low, high, chance = (
-        format_value(name, each) for each in (metric.value, metric.low, metric.high, metric.chance)
+        format_value(name, item) for item in (metric.value, metric.low, metric.high, metric.chance)
     )
     return {
         "value": value,

@@ -57,7 +57,7 @@ def compare_command(
             f"no test {'that two runs share' if test is None else test}",
             fix=f"test the runs on the same data; tests found: {', '.join(names)}",
         )
-    found = {
+    results = {
         name: {run: tested[name] for run, tested in tests.items() if name in tested}
         for name in chosen
     }
@@ -66,16 +66,16 @@ def compare_command(
             str(run): {metric: value.to_json() for metric, value in tested.metrics.items()}
             for run, tested in of_runs.items()
         }
-        for name, of_runs in found.items()
+        for name, of_runs in results.items()
     }
-    return CommandResult({"tests": facts}, partial(_print, found))
+    return CommandResult({"tests": facts}, partial(_print, results))
 
 
-def _print(found: Mapping[str, Mapping[Path, Tested]]) -> None:
+def _print(results: Mapping[str, Mapping[Path, Tested]]) -> None:
     from train.bench.verdicts import format_value
 
     console = make_console(soft_wrap=False)
-    for name, of_runs in found.items():
+    for name, of_runs in results.items():
         titles = _shorten([*of_runs])
         table = Table(escape(name), "chance", *map(escape, titles))
         metrics = dict.fromkeys(metric for tested in of_runs.values() for metric in tested.metrics)
@@ -90,10 +90,10 @@ def _print(found: Mapping[str, Mapping[Path, Tested]]) -> None:
         console.print(table)
         versions = {str(run): tested.facts.get("version", "") for run, tested in of_runs.items()}
         if len(set(versions.values())) > 1:
-            told = ", ".join(
+            runs = ", ".join(
                 f"{run} on {version or 'an unknown one'}" for run, version in versions.items()
             )
-            console.print(f"[yellow]note[/]: not one test, but of several versions: {escape(told)}")
+            console.print(f"[yellow]note[/]: not one test, but of several versions: {escape(runs)}")
         for run, tested in of_runs.items():
             if tested.other_weights:
                 console.print(

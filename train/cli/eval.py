@@ -173,7 +173,7 @@ def eval_command(
         from train.engine.log import LOG_FILE
 
     if is_moments:
-        found = score_moments(model, data, threshold, seed)
+        evaluation = score_moments(model, data, threshold, seed)
     else:
         embedder = open_embedder(model, device, tokenizer)
         settings = BenchSettings(
@@ -202,29 +202,29 @@ def eval_command(
             fold=fold,
         )
         benchmark = add_heard_fact(benchmark, model)
-        found = assess(
+        evaluation = assess(
             embedder, benchmark, task, str(model), observer, embedder.digest, baselines=True
         )
     # A model that is no run, or somebody else's run, gets no folder that was not asked for.
     is_ours = (model / LOG_FILE).is_file() and os.access(model, os.W_OK)
-    folder = out or (model / _name_folder(data, found.facts) if is_ours else None)
-    files = write_report(found, folder, plot=folder == out) if folder is not None else {}
-    for warning in (heard_warning(found.facts), found.facts.get(ABSENT_FACT)):
+    folder = out or (model / _name_folder(data, evaluation.facts) if is_ours else None)
+    files = write_report(evaluation, folder, plot=folder == out) if folder is not None else {}
+    for warning in (heard_warning(evaluation.facts), evaluation.facts.get(ABSENT_FACT)):
         if warning:
             print(warning, file=sys.stderr)
 
     def show() -> None:
         console = make_console()
-        for line in verdicts(found.metrics):
+        for line in verdicts(evaluation.metrics):
             console.print(line, markup=False)
-        main, others = split_main_metrics(found.metrics)
+        main, others = split_main_metrics(evaluation.metrics)
         console.print(metric_table(f"{model} on {data}", main), soft_wrap=False)
         for name, line in explain_metrics(main).items():
             console.print(f"{name}: {line}", markup=False)
         if others:
             console.print(metric_table("Other tests", others), soft_wrap=False)
             console.print("definitions: report.md of the results, or docs/reference/metrics.md")
-        for reason, count in found.left_out.items():
+        for reason, count in evaluation.left_out.items():
             console.print(f"left out: {count:,} ({reason})", markup=False)
         for path in files.values():
             console.print(str(path), markup=False)
@@ -233,7 +233,7 @@ def eval_command(
         elif folder.parent == model:
             console.print(f"next: {shlex.join(['segue', 'report', str(model)])}", markup=False)
 
-    return CommandResult(result_json(found), show)
+    return CommandResult(result_json(evaluation), show)
 
 
 def _name_folder(data: Path, facts: Mapping[str, str]) -> str:
@@ -242,8 +242,8 @@ def _name_folder(data: Path, facts: Mapping[str, str]) -> str:
     return "-".join(["eval", data.resolve().name, *([part] if part else [])])
 
 
-def result_json(found: Evaluation) -> dict[str, dict[str, Any]]:
+def result_json(evaluation: Evaluation) -> dict[str, dict[str, Any]]:
     """The metrics by name; where anything was passed over, its counts under `_left_out`."""
     metrics: dict[str, dict[str, Any]]
-    metrics = {name: metric.to_json() for name, metric in found.metrics.items()}
-    return metrics | ({_LEFT_OUT: dict(found.left_out)} if found.left_out else {})
+    metrics = {name: metric.to_json() for name, metric in evaluation.metrics.items()}
+    return metrics | ({_LEFT_OUT: dict(evaluation.left_out)} if evaluation.left_out else {})

@@ -33,26 +33,26 @@ def export_command(
     from train.report.publish import publish
 
     observer.finish("load")
-    found = publish(run, out, ModelFormat(to), observer)
-    size = sum(found.files.values())
+    published = publish(run, out, ModelFormat(to), observer)
+    size = sum(published.files.values())
     facts: dict[str, object] = {
         "out": str(out),
         "format": str(to),
         "bytes": size,
-        "files": sorted(found.files),
+        "files": sorted(published.files),
     }
-    difference = found.largest_difference
+    difference = published.largest_difference
     if difference is not None:
         facts["largest_difference"] = difference
 
     def show() -> None:
         console = make_console()
         console.print(
-            f"{run} as {to}: {len(found.files)} files, {format_bytes(size)}", markup=False
+            f"{run} as {to}: {len(published.files)} files, {format_bytes(size)}", markup=False
         )
         if difference is not None:
             console.print(f"embeddings differ from torch's by {difference:.0e} at most")
         console.print(f"model  {out}", markup=False)
-        console.print(f"next: {found.opener}", markup=False)
+        console.print(f"next: {published.opener}", markup=False)
 
     return CommandResult(facts, show)

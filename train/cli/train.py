@@ -188,7 +188,7 @@ def result_json(
     from train.bench.evaluate import evaluate
     from train.data.split import VAL
 
-    found = {
+    facts = {
         "loss": _fact(result.loss, math.log(config.batch), config.batch),
         "samples_per_s": _fact(round(result.samples_per_s, 1)),
         "data_wait": _fact(round(result.data_wait, 4)),
@@ -205,8 +205,8 @@ def result_json(
             device=config.device,
             observer=observer,
         )
-        found |= {f"{VAL}_{name}": metric.to_json() for name, metric in metrics.items()}
-    return found
+        facts |= {f"{VAL}_{name}": metric.to_json() for name, metric in metrics.items()}
+    return facts
 
 
 def _fact(value: float, chance: float | None = None, n: int | None = None) -> dict[str, Any]:
@@ -250,7 +250,7 @@ def _print_result(result: TrainResult, corpus: Path, steps: int) -> None:
 
 def _format_resume_command() -> str:
     """The command that was given, with --resume."""
-    given = [word for word in sys.argv[1:] if word not in ("--resume", "--overwrite")]
-    command = shlex.join(["segue", *given, "--resume"])
+    words = [word for word in sys.argv[1:] if word not in ("--resume", "--overwrite")]
+    command = shlex.join(["segue", *words, "--resume"])
     ranks = os.environ.get("WORLD_SIZE", "1")
     return command if ranks == "1" else f"torchrun --nproc-per-node {ranks} --no-python {command}"

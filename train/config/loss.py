@@ -219,12 +219,12 @@ class Sigmoid(LossSettings):
     name: Literal["sigmoid"] = "sigmoid"
 
 
-Ours: TypeAlias = InfoNce | HardNegatives | Modular | TeminalA | TeminalB | TextSwap | Sigmoid
-_NAMES: Final = frozenset(each().name for each in get_args(Ours))
+CoreLoss: TypeAlias = InfoNce | HardNegatives | Modular | TeminalA | TeminalB | TextSwap | Sigmoid
+_NAMES: Final = frozenset(kind().name for kind in get_args(CoreLoss))
 
 
-def _load_custom(value: Any, ours: Callable[[Any], Any]) -> Any:
-    """Settings of a loss that another package offers; settings of ours are for `ours` to judge."""
+def _load_custom(value: Any, handler: Callable[[Any], Any]) -> Any:
+    """Settings of a loss that another package offers; others are for `handler` to judge."""
     if isinstance(value, LossSettings):
         return value
     name = value.get("name") if isinstance(value, Mapping) else None
@@ -232,12 +232,12 @@ def _load_custom(value: Any, ours: Callable[[Any], Any]) -> Any:
     if isinstance(name, str) and name not in _NAMES | others.keys():
         raise ValueError(f"there is no {name!r}; {suggestion(name, sorted({*_NAMES, *others}))}")
     if name not in others:
-        return ours(value)
+        return handler(value)
     return load_class(others[name], CustomLoss, SpecError).model_validate(value)
 
 
 Loss = Annotated[
-    Ours,
+    CoreLoss,
     Field(discriminator="name"),
     WrapValidator(_load_custom),
     SerializeAsAny(),

@@ -30,16 +30,16 @@ class TowerKind(StrEnum):
     TRANSFORMERS = "transformers"
 
 
-_OURS: Final = frozenset(TowerKind)
+_SHIPPED: Final = frozenset(TowerKind)
 
 
 def _check_kind(kind: str) -> str:
     """A kind of ours, or the name of a tower that another package offers."""
-    if kind in _OURS:
+    if kind in _SHIPPED:
         return TowerKind(kind)
-    others = find_entry_points(TOWERS, _OURS)
+    others = find_entry_points(TOWERS, _SHIPPED)
     if kind not in others:
-        known = sorted({*map(str, _OURS), *others})
+        known = sorted({*map(str, _SHIPPED), *others})
         near = nearest(kind, known)
         choose = f"choose one of {', '.join(known)}, or install the package that has it"
         raise ValueError(f"there is no {kind!r}; {f'did you mean {near!r}?' if near else choose}")
@@ -140,7 +140,7 @@ class TowerConfig(Section):
             raise ValueError(
                 "a transformers tower needs `name`: a folder or a name on huggingface.co"
             )
-        if self.kind in _OURS and self.settings:
+        if self.kind in _SHIPPED and self.settings:
             raise ValueError(f"`settings` are those of another package's tower, not of {self.kind}")
         return self
 

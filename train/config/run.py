@@ -221,9 +221,9 @@ class TrainConfig(Section):
                 learning = ", ".join(self.model.trainable)
                 raise ValueError(f"lr_of: {group} does not learn; trainable: {learning}")
         for group in (Group.AUDIO_TOWER_LAST, Group.TEXT_TOWER_LAST):
-            named = group in self.model.trainable or group in self.lr_of
+            is_named = group in self.model.trainable or group in self.lr_of
             count = getattr(self.model.last_layers, group.whole)
-            if count > 1 and not named:
+            if count > 1 and not is_named:
                 raise ValueError(
                     f"model.last_layers: {group.whole}: {count} has no effect: "
                     f"name {group} in model.trainable or lr_of"
@@ -242,7 +242,7 @@ class TrainConfig(Section):
     @property
     def own_share(self) -> Fraction:
         """Share of all samples that `corpus` gives; weights are taken as they are written."""
-        return 1 - sum((Fraction(str(each.weight)) for each in self.mix), start=Fraction(0))
+        return 1 - sum((Fraction(str(mix.weight)) for mix in self.mix), start=Fraction(0))
 
     def scale_steps(self, steps: int) -> TrainConfig:
         """The same run in `steps` steps, every stage shortened or lengthened alike."""

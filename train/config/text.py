@@ -68,8 +68,8 @@ class TextSampling(Section):
     @property
     def needing_tags(self) -> tuple[str, ...]:
         """The settings that ask for tags of the clips, by their names in a file."""
-        asked = {
+        needs = {
             "text.p_caption": self.p_caption != ALWAYS,
             "text.p_insert": self.p_insert != NEVER,
         }
-        return tuple(name for name, wanted in asked.items() if wanted)
+        return tuple(name for name, is_needed in needs.items() if is_needed)

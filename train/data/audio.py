@@ -72,8 +72,8 @@ class FeatureCache:
         chosen = torch.as_tensor(positions)
         values, mask = self.chunks.values, self.chunks.mask
         places = find_places(self.counts[chosen], mask.shape[1])
-        there = chosen.to(mask.device, non_blocking=True)
-        return Chunks(values[there], mask[there], places.to(mask.device, non_blocking=True))
+        rows = chosen.to(mask.device, non_blocking=True)
+        return Chunks(values[rows], mask[rows], places.to(mask.device, non_blocking=True))
 
 
 def crop_frames(data: SplitData, config: TrainConfig) -> Frames | None:
@@ -167,8 +167,8 @@ class AudioBatch:
             return counted.map(lambda part: part.to(device, non_blocking=True))
         if self.pcm is None:
             raise ValueError("a batch without audio needs the cache")
-        found = hear(self.pcm.to(device, non_blocking=True), tower)
+        chunks = hear(self.pcm.to(device, non_blocking=True), tower)
         if self.counts is None:
-            return found
-        places = find_places(self.counts, found.mask.shape[1])
-        return replace(found, places=places.to(device, non_blocking=True))
+            return chunks
+        places = find_places(self.counts, chunks.mask.shape[1])
+        return replace(chunks, places=places.to(device, non_blocking=True))

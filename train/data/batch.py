@@ -85,7 +85,7 @@ class Batch:
                 return change(value)
             return value.map(change) if hasattr(value, "map") else value
 
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
         return replace(
             self, **{name: apply(value) for name, value in values.items() if name != "audio"}
         )

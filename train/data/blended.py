@@ -53,7 +53,7 @@ class MixedData(SplitData):
 
     def rows(self, positions: Sequence[int]) -> list[Row]:
         """The rows at `positions`."""
-        found: list[Row] = []
+        rows: list[Row] = []
         for number, run in groupby(positions, self._number_of):
             start = self._starts[number]
             part = self._parts[number]
@@ -62,8 +62,8 @@ class MixedData(SplitData):
                 own = [
                     replace(row.retell(group=f"{number}/{row['group']}"), mixed=True) for row in own
                 ]
-            found += [replace(row, position=row.position + start) for row in own]
-        return found
+            rows += [replace(row, position=row.position + start) for row in own]
+        return rows
 
     def pcm(self, row: Row) -> Pcm:
         """The audio of a manifest row."""
@@ -80,7 +80,7 @@ class MixedData(SplitData):
     @cached_property
     def clip_captions(self) -> Mapping[str, tuple[str, ...]]:
         """Captions of each clip that has any; each describes the whole clip."""
-        return {clip: said for part in self._parts for clip, said in part.clip_captions.items()}
+        return {clip: texts for part in self._parts for clip, texts in part.clip_captions.items()}
 
     @cached_property
     def is_labelled(self) -> Bool[np.ndarray, " samples"]:
@@ -110,7 +110,7 @@ def open_splits(config: TrainConfig) -> list[SplitData]:
     for number, mix in enumerate(config.mix):
         where = f"mix.{number}: {format_place(mix.corpus)}"
         corpus = Corpus.open(mix.corpus)
-        refuse_unlike(where, corpus, TRAIN, [each.corpus for each in splits])
+        refuse_unlike(where, corpus, TRAIN, [split.corpus for split in splits])
         data = SplitData(corpus, TRAIN, config.mode)
         if data.audible != main.audible:
             raise SpecError(
@@ -191,8 +191,8 @@ class BlendedCorpora(IterableDataset[list[dict[str, Any]]]):
             for number, (start, stop) in enumerate(zip(starts, stops, strict=True))
             for position in self._streams[number].take(start, stop).tolist()
         ]
-        mine = drawn[self._rank :: self._ranks]
-        return [read_sample(self._parts[number], position) for number, position in mine]
+        share = drawn[self._rank :: self._ranks]
+        return [read_sample(self._parts[number], position) for number, position in share]
 
     def __iter__(self) -> Iterator[list[dict[str, Any]]]:
         worker = get_worker_info()

@@ -39,7 +39,7 @@ class Cropper:
     data: SplitData
     frames: Frames
     seed: int
-    told: CropTold = CropTold.PROVEN
+    crop_told: CropTold = CropTold.PROVEN
 
     def crop(self, row: Row, stage: Stage, step: int) -> Row:
         """The row with a `crop` (start, frames), and only the captions that still hold in it.
@@ -52,7 +52,7 @@ class Cropper:
         rng = Randomness(self.seed).at(f"crop/{step}", row.position)
         spare = row["frames"] - self.frames
         drawn = rng.integers(spare + 1, size=_TRIES).tolist()
-        if self.told is CropTold.WHOLE:
+        if self.crop_told is CropTold.WHOLE:
             return replace(row, crop=(drawn[0], self.frames))
         return self._find_crop(row, stage, iter(drawn)) or row
 
@@ -60,7 +60,7 @@ class Cropper:
         self, positions: Int[np.ndarray, " samples"], stage: Stage, longest: Frames
     ) -> None:
         """Check that no sample would have to be heard whole that the model cannot take."""
-        if self.told is CropTold.WHOLE:
+        if self.crop_told is CropTold.WHOLE:
             return
         most = max(longest, self.frames)
         for position in positions[self.data.frames[positions] > most].tolist():
@@ -76,12 +76,12 @@ class Cropper:
     def _find_crop(self, row: Row, stage: Stage, starts: Iterator[Frames]) -> Row | None:
         """The first part that proves a caption in play; behind `starts`, those at boundaries."""
         names = {clip: [tag.name for tag in self.data.tags.get(clip, ())] for clip in row["clips"]}
-        heard = annotate(read_timeline(row), names)
+        timeline = annotate(read_timeline(row), names)
         stage = row.adapt(stage)
         tolerance = Tolerance(audible=self.data.audible)
-        for source in (starts, self._boundaries(heard, row["frames"])):
+        for source in (starts, self._boundaries(timeline, row["frames"])):
             for start in source:
-                crop = Crop.of(heard, start, self.frames, tolerance, self._captions)
+                crop = Crop.of(timeline, start, self.frames, tolerance, self._captions)
                 part = _keep_proven(row, stage, crop)
                 if part is not None:
                     return replace(part, crop=(start, self.frames))
@@ -91,10 +91,10 @@ class Cropper:
     def _captions(self) -> Collection[str]:
         return frozenset(chain.from_iterable(self.data.clip_captions.values()))
 
-    def _boundaries(self, heard: Timeline, frames: Frames) -> Iterator[Frames]:
+    def _boundaries(self, timeline: Timeline, frames: Frames) -> Iterator[Frames]:
         """Parts that lie evenly about each moment at which a sound begins or ends."""
-        moments = {place.onset for place in heard.placements}
-        moments |= {place.offset for place in heard.placements}
+        moments = {place.onset for place in timeline.placements}
+        moments |= {place.offset for place in timeline.placements}
         for moment in sorted(moments):
             for number in range(_PLACES):
                 start = moment - self.frames * number // (_PLACES - 1)
@@ -103,19 +103,19 @@ class Cropper:
 
 def _keep_proven(row: Row, stage: Stage, crop: Crop) -> Row | None:
     """The row as it is told of a part; None where nothing in play is proven."""
-    own = {"text": row["caption"], "claim": row["claim"], "connective": row["relation"]}
+    main = {"text": row["caption"], "claim": row["claim"], "connective": row["relation"]}
     hearing = crop.hearing
     # Words that the claim does not tell, a clip's own caption, are about all of it.
     true = [
         text
-        for text in (own, *row["positives"])
+        for text in (main, *row["positives"])
         if text["claim"] not in NAMELESS and hearing.proves(_parse_claim(text))
     ]
     texts = {"", *(text["text"] for text in true)}
     in_play = [text for text in true if stage.tells(text["connective"])]
     if not in_play:
         return None
-    told = row.retell(
+    part = row.retell(
         caption=in_play[0]["text"],
         claim=in_play[0]["claim"],
         positives=[text for text in true if text is not in_play[0]],
@@ -125,7 +125,7 @@ def _keep_proven(row: Row, stage: Stage, crop: Crop) -> Row | None:
             if text.get("against", "") in texts and hearing.refutes(_parse_claim(text))
         ],
     )
-    return replace(told, heard=tuple(crop.clips))
+    return replace(part, crop_clips=tuple(crop.clips))
 
 
 def _parse_claim(sentence: dict[str, Any]) -> Any:

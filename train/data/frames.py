@@ -27,8 +27,8 @@ def text_of(label: str) -> str:
 
 def sounds_of(data: SplitData, rows: Sequence[Row]) -> tuple[str, ...]:
     """The labels of the sounds in rows whose sounds are all labelled, sorted."""
-    told = (row["labels"] for row in rows if data.is_labelled[row.position])
-    return tuple(sorted({label for labels in told for label in labels}))
+    labels = {label for row in rows if data.is_labelled[row.position] for label in row["labels"]}
+    return tuple(sorted(labels))
 
 
 def token_states(
@@ -42,22 +42,22 @@ def token_states(
     step = Fraction(token)
     parts = [row.crop or (0, row["frames"]) for row in rows]
     width = max((count_frames(length, step) for _, length in parts), default=0)
-    found = np.full((len(rows), len(labels), width), Audibility.FAINT, dtype=np.int8)
-    for line, row, (start, length) in zip(found, rows, parts, strict=True):
+    states = np.full((len(rows), len(labels), width), Audibility.FAINT, dtype=np.int8)
+    for line, row, (start, length) in zip(states, rows, parts, strict=True):
         if data.is_labelled[row.position]:
-            heard = _cut(read_timeline(row), start, length)
-            for states, label in zip(line, labels, strict=True):
-                states[: count_frames(length, step)] = label_frames(label, heard, length, step)
-    return torch.from_numpy(found)
+            timeline = _cut(read_timeline(row), start, length)
+            for tokens, label in zip(line, labels, strict=True):
+                tokens[: count_frames(length, step)] = label_frames(label, timeline, length, step)
+    return torch.from_numpy(states)
 
 
-def _cut(heard: Timeline, start: Frames, length: Frames) -> Timeline:
+def _cut(timeline: Timeline, start: Frames, length: Frames) -> Timeline:
     """What is heard of a part; placements stay where they were, as only activity is looked at."""
     places = (
         place._replace(activity=place.heard.cut(start, start + length).shift(-start))
-        for place in heard.placements
+        for place in timeline.placements
     )
-    return replace(heard, placements=tuple(places))
+    return replace(timeline, placements=tuple(places))
 
 
 def frame_words(labels: Iterable[str]) -> frozenset[str]:

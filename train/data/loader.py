@@ -115,18 +115,18 @@ class Assembler:
         labels: tuple[str, ...] = ()
         if stage.frames:
             labels = sounds_of(self.data, self.data.rows(everywhere) if everywhere else rows)
-        said = (*texts.captions, *extra, *map(text_of, labels))
-        number = {text: k for k, text in enumerate(dict.fromkeys(said))}
+        sentences = (*texts.captions, *extra, *map(text_of, labels))
+        number = {text: k for k, text in enumerate(dict.fromkeys(sentences))}
 
         counts = tuple(counts) or (len(rows),)
         uniform = None
         if stage.loss.draws:
             first = sum(counts[:rank])
-            mine = slice(first, first + len(rows))
-            uniform = draw_uniform(mine, sum(counts), step, self.sampler.seed)
+            span = slice(first, first + len(rows))
+            uniform = draw_uniform(span, sum(counts), step, self.sampler.seed)
 
         def to_ragged(rows_of_texts: Iterable[Sequence[str]]) -> Ragged:
-            return Ragged.of_rows([number[text] for text in each] for each in rows_of_texts)
+            return Ragged.of_rows([number[text] for text in row] for row in rows_of_texts)
 
         return Batch(
             step=step,
@@ -192,8 +192,8 @@ class Loader:
         stage, rank = self._config.stages[place(step, self._config.stages).stage], self._rank
         counts = [len(share) for share in shares]
         everywhere = np.concatenate(shares).tolist() if len(shares) > 1 else ()
-        made = self.assembler.batch(shares[rank].tolist(), stage, step, counts, rank, everywhere)
-        return made.pinned() if self._config.device.startswith("cuda") else made
+        batch = self.assembler.batch(shares[rank].tolist(), stage, step, counts, rank, everywhere)
+        return batch.pinned() if self._config.device.startswith("cuda") else batch
 
     def iterate(self, start: int, stop: int) -> Iterator[Batch]:
         """The batches of steps `start` to `stop - 1`.

@@ -85,14 +85,14 @@ def find_unrefuted(
     The negatives of a row are known to be false. Other claims are judged on what is heard of it; of
     a part of a sample they count as not refuted.
     """
-    found = torch.zeros(len(rows), len(rows), dtype=torch.bool)
+    unrefuted = torch.zeros(len(rows), len(rows), dtype=torch.bool)
     groups: dict[str, list[int]] = {}
     for at, row in enumerate(rows):
         groups.setdefault(row["group"], []).append(at)
     for members in groups.values():
         for at in members if len(members) > 1 else ():
             row, hearing = rows[at], None
-            false = {meaning(each["claim"]) for each in row["negatives"]}
+            false = {meaning(text["claim"]) for text in row["negatives"]}
             for other in members:
                 if other == at or meaning(claims[other]) in false:
                     continue
@@ -100,5 +100,5 @@ def find_unrefuted(
                     hearing = hearing or Hearing(read_timeline(row), Tolerance(audible=audible))
                     if hearing.refutes(claim_from_text(claims[other])):
                         continue
-                found[at, other] = True
-    return found
+                unrefuted[at, other] = True
+    return unrefuted

@@ -116,9 +116,9 @@ class BatchOrder:
             return cls(members, starts, None, per_batch, len(sizes) // per_batch, seed, name)
         packing = pack_sizes(sizes, batch)
         if (packing @ np.unique(sizes)).min() == 1:
-            alone = int((sizes == 1).sum())
+            singles = int((sizes == 1).sum())
             raise SpecError(
-                f"{alone:,} group{'s' * (alone > 1)} of 1 sample would be alone in a batch and "
+                f"{singles:,} group{'s' * (singles > 1)} of 1 sample would be alone in a batch and "
                 f"learn nothing: all other groups fill a batch of {batch}",
                 fix=f"give a batch of at least {batch + 1}, or keep_groups: false",
             )
@@ -180,8 +180,8 @@ def _pack(
     """
     place = np.full(len(order), len(places), dtype=np.int32)
     for size, counts in zip(np.flatnonzero(np.bincount(sizes)), packing.T, strict=True):
-        own = np.flatnonzero(sizes == size)[: counts.sum()]
-        place[own] = np.repeat(places, counts)
+        units = np.flatnonzero(sizes == size)[: counts.sum()]
+        place[units] = np.repeat(places, counts)
     ends = np.concatenate([[0], np.cumsum(packing.sum(axis=1)[np.argsort(places)])])
     return Epoch(order[np.argsort(place, kind="stable")[: ends[-1]]], ends)
 
@@ -281,24 +281,24 @@ class Blend:
     @classmethod
     def of(cls, weights: Sequence[float | Fraction], batch: int) -> Blend:
         """The blend of corpora with these weights, which need not sum to 1."""
-        told = ", ".join(map(str, weights))
+        figures = ", ".join(map(str, weights))
         if batch < 1:
             raise SpecError(f"a batch of {batch} samples: expected 1 or more")
         if not weights:
             raise SpecError("expected corpora to blend, got none", fix="name a corpus")
         if not all(math.isfinite(weight) and weight > 0 for weight in weights):
             raise SpecError(
-                f"weights {told}: expected numbers above 0", fix="leave out that corpus"
+                f"weights {figures}: expected numbers above 0", fix="leave out that corpus"
             )
         exact = [Fraction(str(weight)) for weight in weights]  # as written, not as stored
-        found = cls(tuple(weight / sum(exact) for weight in exact), batch)
-        if found._cycle > _LONGEST_CYCLE:
+        blend = cls(tuple(weight / sum(exact) for weight in exact), batch)
+        if blend._cycle > _LONGEST_CYCLE:
             raise SpecError(
-                f"weights {told} are too fine: their pattern has {found._cycle:,} samples, and the "
-                f"longest has {_LONGEST_CYCLE:,}",
+                f"weights {figures} are too fine: their pattern has {blend._cycle:,} samples, and "
+                f"the longest has {_LONGEST_CYCLE:,}",
                 fix="round them, as to shares that sum to 1 and have four decimals at most",
             )
-        return found
+        return blend
 
     def before(self, step: int) -> list[int]:
         """How many samples each corpus gives in all steps before this one."""
@@ -320,7 +320,7 @@ class Blend:
     @cached_property
     def _counts(self) -> Int[np.ndarray, "prefixes corpora"]:
         """Samples of each corpus among the first 0, 1, ... of a cycle."""
-        given = np.zeros((self._cycle + 1, len(self.shares)), dtype=np.int64)
+        counts = np.zeros((self._cycle + 1, len(self.shares)), dtype=np.int64)
         coming = [(0, corpus, 0) for corpus in range(len(self.shares))]  # released, corpus, sample
         due: list[tuple[int, int, int]] = []  # deadline, corpus, sample
         for slot in range(self._cycle):
@@ -328,9 +328,9 @@ class Blend:
                 _, corpus, sample = heapq.heappop(coming)
                 heapq.heappush(due, (-(-(sample + 1) // self.shares[corpus]), corpus, sample))
             _, corpus, sample = heapq.heappop(due)
-            given[slot + 1, corpus] = 1
+            counts[slot + 1, corpus] = 1
             heapq.heappush(coming, ((sample + 1) // self.shares[corpus], corpus, sample + 1))
-        return given.cumsum(axis=0)
+        return counts.cumsum(axis=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,7 +361,7 @@ class Chosen:
             for order in orders:
                 order.refuse_ranks(ranks)
             return cls(config, ranks, orders, None, ())
-        blend = Blend.of([config.own_share, *(each.weight for each in config.mix)], config.batch)
+        blend = Blend.of([config.own_share, *(mix.weight for mix in config.mix)], config.batch)
         fewest, most = blend.extremes
         if not fewest[0]:
             raise SpecError(
@@ -372,17 +372,17 @@ class Chosen:
         for k, positions in enumerate(data.mixed):
             where = f"mix.{k}: {config.mix[k].corpus}"
             mixed.append(Stream.of(positions, most[k + 1], config.seed, f"mix-{k}", where))
-        found: list[BatchOrder | Stream] = []
+        by_stage: list[BatchOrder | Stream] = []
         for k, stage in enumerate(config.stages):
             if config.keep_groups:
-                found.append(order := _order(data, config, k, fewest[0]))
+                by_stage.append(order := _order(data, config, k, fewest[0]))
                 order.refuse_ranks(ranks)
             else:
                 where = f"stages.{k}: {config.corpus}"
                 pool = data.pool(stage)
-                found.append(Stream.of(pool, most[0], config.seed, f"stage-{k}", where))
+                by_stage.append(Stream.of(pool, most[0], config.seed, f"stage-{k}", where))
                 refuse_few(fewest[0], ranks)
-        return cls(config, ranks, found, blend, mixed)
+        return cls(config, ranks, by_stage, blend, mixed)
 
     def shares(self, step: int) -> list[Int[np.ndarray, " _batch"]]:
         """The samples of a step that each process takes."""
@@ -392,20 +392,20 @@ class Chosen:
             parts = [order.shares(where.step, self.ranks)]
         else:
             parts = [np.array_split(self._own(order, step, where.step), self.ranks)]
-        parts += [np.array_split(each, self.ranks) for each in self._others(step)]
-        return [np.concatenate(each) for each in zip(*parts, strict=True)]
+        parts += [np.array_split(positions, self.ranks) for positions in self._others(step)]
+        return [np.concatenate(pieces) for pieces in zip(*parts, strict=True)]
 
     def _own(self, stream: Stream, step: int, of_stage: int) -> Int[np.ndarray, " _own"]:
         """What a step takes of the run's corpus, whose stream begins with the stage."""
         assert self.blend is not None
         places = (step - of_stage, step, step + 1)
-        begin, start, stop = (self.blend.before(each)[0] for each in places)
+        begin, start, stop = (self.blend.before(at)[0] for at in places)
         return stream.take(start - begin, stop - begin)
 
     def _others(self, step: int) -> Iterator[Int[np.ndarray, " _others"]]:
         """What a step takes of each corpus that is mixed in."""
         if self.blend is not None:
-            starts, stops = (self.blend.before(each)[1:] for each in (step, step + 1))
+            starts, stops = (self.blend.before(at)[1:] for at in (step, step + 1))
             for stream, start, stop in zip(self.mixed, starts, stops, strict=True):
                 yield stream.take(start, stop)
 

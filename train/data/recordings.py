@@ -35,14 +35,14 @@ class Recordings:
     @classmethod
     def of(cls, *splits: SplitData) -> Recordings:
         """Those of the clips that the samples of some splits are made of."""
-        found: dict[str, set[str]] = {}
+        recordings: dict[str, set[str]] = {}
         for data in splits:
             columns = ["id", "recording", "sha256"]
             table = pq.read_table(data.corpus.folder / CLIPS_FILE, columns=columns)
-            used = pa.array(data.find_clips(), pa.string())
-            for row in table.filter(pc.is_in(table["id"], used)).to_pylist():
-                found.setdefault(row["recording"], set()).add(row["sha256"])
-        return cls({name: frozenset(digests) for name, digests in sorted(found.items())})
+            ids = pa.array(data.find_clips(), pa.string())
+            for row in table.filter(pc.is_in(table["id"], ids)).to_pylist():
+                recordings.setdefault(row["recording"], set()).add(row["sha256"])
+        return cls({name: frozenset(digests) for name, digests in sorted(recordings.items())})
 
     def count_shared(self, others: Recordings) -> int:
         """How many of these are among the others, by name or with a file of the same bytes."""

@@ -38,14 +38,14 @@ class Row(ManifestRow):
         position: In the split.
         mixed: Whether its corpus is mixed into another.
         crop: Start and length in frames of what is heard; None for all.
-        heard: The clips that are heard in that.
+        crop_clips: The clips that are heard in it; None for all.
     """
 
     facts: ManifestRow
     position: int
     mixed: bool = False
     crop: tuple[Frames, Frames] | None = None
-    heard: tuple[str, ...] | None = None
+    crop_clips: tuple[str, ...] | None = None
 
     def __getitem__(self, name: str) -> Any:
         return self.facts[name]
@@ -119,7 +119,7 @@ class SplitRows:
             return []
         parts = [
             batch.slice(position % self._together, 1)
-            for number, neighbours in groupby(positions, lambda each: each // self._together)
+            for number, neighbours in groupby(positions, lambda at: at // self._together)
             for batch in [self._read(number)]
             for position in neighbours
         ]
@@ -132,13 +132,13 @@ class SplitRows:
 
     def _read(self, number: int) -> pa.RecordBatch:
         with self._lock:  # the reader is not made for several threads
-            found = self._file.get_batch(number)
+            batch = self._file.get_batch(number)
             self._touched += 1
             is_due = self._touched % _BATCHES_BEFORE_RELEASE == 0
             if self._pages is not None and is_due and _RELEASE_ADVICE is not None:
                 # They stay in the system's cache, and are no memory of this process.
                 self._pages.madvise(_RELEASE_ADVICE)
-        return found
+        return batch
 
 
 def _write(corpus: Corpus, split: str, columns: Sequence[str], sink: pa.NativeFile) -> None:

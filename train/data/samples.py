@@ -41,8 +41,8 @@ def read_sample(data: SplitData, position: int) -> dict[str, Any]:
         "id": row["id"],
         "corpus": data.corpus.name,
         "caption": row["caption"],
-        "positives": [each["text"] for each in row["positives"]],
-        "negatives": [each["text"] for each in row["negatives"]],
+        "positives": [text["text"] for text in row["positives"]],
+        "negatives": [text["text"] for text in row["negatives"]],
         "pcm": data.pcm(row),
         "sample_rate": data.corpus.sample_rate,
     }

@@ -85,9 +85,9 @@ class SplitData:
     @cached_property
     def _relations(self) -> tuple[dict[str, int], Int[np.ndarray, " samples"]]:
         """Numbers of the relations that main captions tell, and that of every sample."""
-        known: dict[str, int] = {}
-        numbers = self._number("relation", lambda name: known.setdefault(name, len(known)))
-        return known, numbers
+        relations: dict[str, int] = {}
+        numbers = self._number("relation", lambda name: relations.setdefault(name, len(relations)))
+        return relations, numbers
 
     def _number(self, column: str, number: Callable[[str], int]) -> Int[np.ndarray, " samples"]:
         """Numbers of what a column says, given that of each text; asked once a batch of rows."""
@@ -96,8 +96,8 @@ class SplitData:
         for batch in self._rows.scan():
             start, stop = stop, stop + len(batch)
             coded = batch[column].dictionary_encode()
-            own = np.array([number(text) for text in coded.dictionary.to_pylist()], dtype=np.int64)
-            numbers[start:stop] = own[coded.indices.to_numpy()]
+            ids = np.array([number(text) for text in coded.dictionary.to_pylist()], dtype=np.int64)
+            numbers[start:stop] = ids[coded.indices.to_numpy()]
         return numbers
 
     @property
@@ -130,24 +130,24 @@ class SplitData:
 
     def rows(self, positions: Sequence[int]) -> list[Row]:
         """The rows at `positions`."""
-        taken = self._rows.take(positions)
-        return [Row(row, k) for k, row in zip(positions, taken, strict=True)]
+        rows = self._rows.take(positions)
+        return [Row(row, k) for k, row in zip(positions, rows, strict=True)]
 
     def find_in_play(self, stage: Stage) -> Int[np.ndarray, " samples"]:
         """Positions of the samples whose main caption tells a relation of the stage."""
-        known, numbers = self._relations
-        wanted = [number for name, number in known.items() if stage.tells(name)]
-        return np.flatnonzero(np.isin(numbers, wanted))
+        relations, numbers = self._relations
+        in_play = [number for name, number in relations.items() if stage.tells(name)]
+        return np.flatnonzero(np.isin(numbers, in_play))
 
     def pool(self, stage: Stage) -> Int[np.ndarray, " samples"]:
         """Positions of the samples in play in a stage."""
-        known = set(self.relations)
-        if missing := set(stage.relations) - known:
+        relations = set(self.relations)
+        if missing := set(stage.relations) - relations:
             raise SpecError(
                 f"a stage asks for {', '.join(sorted(missing))}, but no sample of split "
                 f"{self.split!r} of corpus {self.corpus.name} has that",
-                fix=f"its relations are {', '.join(sorted(known))}"
-                if any(known)
+                fix=f"its relations are {', '.join(sorted(relations))}"
+                if any(relations)
                 else "its captions have no relation: drop `relations` from the stage",
             )
         chosen = self.find_in_play(stage)
@@ -182,9 +182,9 @@ class SplitData:
         if name.rpartition(".")[0] != row["id"]:
             raise ValueError(f"{name!r} lies there" if name else "no sample lies there")
         with soundfile.SoundFile(io.BytesIO(data[BLOCKSIZE:])) as file:
-            heard = file.samplerate, file.channels, file.frames
-            if heard != (self.corpus.sample_rate, 1, row["frames"]):
-                raise ValueError("{} Hz, {} channels, {} frames".format(*heard))
+            shape = file.samplerate, file.channels, file.frames
+            if shape != (self.corpus.sample_rate, 1, row["frames"]):
+                raise ValueError("{} Hz, {} channels, {} frames".format(*shape))
             pcm: Pcm = file.read(dtype="int16")
         if len(pcm) != row["frames"]:
             raise ValueError(f"ends after {len(pcm)} of {row['frames']} frames")
@@ -217,8 +217,8 @@ class SplitData:
             rows = chain.from_iterable(
                 batch.to_pylist() for batch in file.iter_batches(4096, columns=["id", "tags"])
             )
-            heard = ((row["id"], heard_tags(row["tags"])) for row in rows)
-            return {clip: tags for clip, tags in heard if tags}
+            pairs = ((row["id"], heard_tags(row["tags"])) for row in rows)
+            return {clip: tags for clip, tags in pairs if tags}
 
     @cached_property
     def clip_captions(self) -> Mapping[str, tuple[str, ...]]:
@@ -253,7 +253,7 @@ class SplitData:
 
     def _find(self, column: str) -> set[str]:
         lists = (pc.unique(batch[column].flatten()) for batch in self._rows.scan())
-        return set(chain.from_iterable(each.to_pylist() for each in lists))
+        return set(chain.from_iterable(part.to_pylist() for part in lists))
 
     def _texts(self) -> Iterator[pa.StringArray]:
         """The split's texts, true or false, batch by batch."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -55,7 +56,7 @@ class Texts:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _SampleTexts:
     """The texts of one sample."""
 
     claim: str
@@ -81,51 +82,51 @@ class TextSampler:
         cls, sampling: TextSampling, tags: Mapping[str, Sequence[Tag]], seed: int
     ) -> TextSampler:
         """A sampler over a corpus's tags."""
-        asked = sampling.needing_tags
-        if asked and not any(tags.values()):
+        settings = sampling.needing_tags
+        if settings and not any(tags.values()):
             raise SpecError(
-                f"{' and '.join(asked)} needs tags, but no clip of the corpus has one",
+                f"{' and '.join(settings)} needs tags, but no clip of the corpus has one",
                 fix="leave it out, or build the corpus from a source with tags",
             )
-        found = {tag for each in tags.values() for tag in each}
-        if sampling.p_insert != NEVER and all(map(explain_never_denied, found)):
-            first = min(found, key=lambda tag: tag.name)
-            known = ", ".join(kind for kind in TagCategory if kind is not TagCategory.OTHER)
+        unique = set(chain.from_iterable(tags.values()))
+        if sampling.p_insert != NEVER and all(map(explain_never_denied, unique)):
+            first = min(unique, key=lambda tag: tag.name)
+            categories = ", ".join(kind for kind in TagCategory if kind is not TagCategory.OTHER)
             raise SpecError(
-                f"text.p_insert puts denials of tags into captions, but none of the {len(found)} "
+                f"text.p_insert puts denials of tags into captions, but none of the {len(unique)} "
                 f"tags of the corpus can be denied. {first.name!r} of category "
                 f"{first.category!r}: {explain_never_denied(first)}",
-                fix=f"drop it, or give the tags categories: {known}",
+                fix=f"drop it, or give the tags categories: {categories}",
             )
         return cls(sampling, tags, seed)
 
     def texts(self, rows: Sequence[Row], stage: Stage, step: int) -> Texts:
         """The texts of a batch, in a step of the run."""
-        told = [self._tell(row, stage, step) for row in rows]
+        samples = [self._tell(row, stage, step) for row in rows]
         denied: tuple[Sequence[str], ...] = ((),) * len(rows)
         if Role.DENIED in stage.roles:
             denied = tuple(_select_denied(row) for row in rows)
         return Texts(
-            captions=tuple(each.caption for each in told),
-            claims=tuple(each.claim for each in told),
-            meanings=tuple(find_meaning(each.caption, each.claim) for each in told),
-            positives=tuple(each.positives for each in told),
-            negatives=tuple(each.negatives for each in told),
+            captions=tuple(sample.caption for sample in samples),
+            claims=tuple(sample.claim for sample in samples),
+            meanings=tuple(find_meaning(sample.caption, sample.claim) for sample in samples),
+            positives=tuple(sample.positives for sample in samples),
+            negatives=tuple(sample.negatives for sample in samples),
             denied=denied,
         )
 
-    def _tell(self, row: Row, stage: Stage, step: int) -> _Told:
+    def _tell(self, row: Row, stage: Stage, step: int) -> _SampleTexts:
         """A caption of a sample, and the other texts that its loss asks for."""
         stage = row.adapt(stage)
         rng = Randomness(self.seed).at(f"text/{step}", row.position)
-        said: list[Sentence] = [{"text": row["caption"], "claim": row["claim"]}]
+        captions: list[Sentence] = [{"text": row["caption"], "claim": row["claim"]}]
         if self.sampling.restatements:
-            said += [text for text in row["positives"] if stage.tells(text["connective"])]
-        chosen = said[int(rng.integers(len(said)))] if len(said) > 1 else said[0]
+            captions += [text for text in row["positives"] if stage.tells(text["connective"])]
+        chosen = captions[int(rng.integers(len(captions)))] if len(captions) > 1 else captions[0]
         tags = self._tags(row["clips"])
         if tags and rng.random() >= self.sampling.p_caption.at(step):
-            heard = row["clips"] if row.heard is None else row.heard
-            chosen = _join_tags(self._tags(heard)) or chosen
+            clips = row["clips"] if row.crop_clips is None else row.crop_clips
+            chosen = _join_tags(self._tags(clips)) or chosen
         every = Role.POSITIVES in stage.roles
         positives = _select_positives(row, chosen, stage) if every else []
         negatives: list[str] = []
@@ -135,7 +136,7 @@ class TextSampler:
         if tags and rng.random() < self.sampling.p_insert.at(step):
             texts = self._insert_denial(texts, tags, rng)
         behind = 1 + len(positives)
-        return _Told(chosen["claim"], texts[0], texts[1:behind], texts[behind:])
+        return _SampleTexts(chosen["claim"], texts[0], texts[1:behind], texts[behind:])
 
     def _tags(self, clips: Iterable[str]) -> list[Tag]:
         return [tag for clip in clips for tag in self.tags.get(clip, ())]
@@ -161,14 +162,14 @@ class TextSampler:
 
     @cached_property
     def _negation(self) -> Negation:
-        return Negation(TagVocabulary.of(tag for each in self.tags.values() for tag in each))
+        return Negation(TagVocabulary.of(chain.from_iterable(self.tags.values())))
 
 
 def added_words(sampling: TextSampling, tags: Mapping[str, Sequence[Tag]]) -> frozenset[str]:
     """What the settings may say that no caption of the corpus says: tags and negators."""
     if not sampling.needing_tags:
         return frozenset()
-    names = {tag.name for each in tags.values() for tag in each}
+    names = {tag.name for tag in chain.from_iterable(tags.values())}
     return frozenset({*names, *shipped_negators().plain, ","})
 
 
@@ -184,18 +185,18 @@ def _join_tags(tags: Sequence[Tag]) -> Sentence | None:
 
 def _select_positives(row: Row, caption: Sentence, stage: Stage) -> list[str]:
     texts = [row["caption"]]
-    texts += [said["text"] for said in row["positives"] if stage.tells(said["connective"])]
+    texts += [text["text"] for text in row["positives"] if stage.tells(text["connective"])]
     return [text for text in dict.fromkeys(texts) if text != caption["text"]]
 
 
 def _select_negatives(row: Row, caption: Sentence | None, stage: Stage) -> list[str]:
     """The false sentences that stand against a true one; all beside all true ones."""
-    found = [text for text in row["negatives"] if stage.tells(text["connective"])]
+    texts = [text for text in row["negatives"] if stage.tells(text["connective"])]
     if caption is not None:
         # A caption of tags alone is none of the manifest's: it stands in for the main one.
-        told = {caption["text"]} if "connective" in caption else {caption["text"], row["caption"]}
-        found = [text for text in found if text.get("against", "") in {"", *told}]
-    return [text["text"] for text in found]
+        true = {caption["text"]} if "connective" in caption else {caption["text"], row["caption"]}
+        texts = [text for text in texts if text.get("against", "") in {"", *true}]
+    return [text["text"] for text in texts]
 
 
 def _select_denied(row: Row) -> list[str]:

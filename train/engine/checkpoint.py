@@ -85,12 +85,12 @@ class RandomState:
     @classmethod
     def of(cls, device: torch.device) -> RandomState:
         """The state of now."""
-        own = None
+        state = None
         if device.type == "cuda":
-            own = torch.cuda.get_rng_state(device)
+            state = torch.cuda.get_rng_state(device)
         elif device.type == "mps":
-            own = torch.mps.get_rng_state()
-        return cls(torch.get_rng_state(), own)
+            state = torch.mps.get_rng_state()
+        return cls(torch.get_rng_state(), state)
 
     def restore(self, device: torch.device) -> None:
         """Make it the state of now."""
@@ -173,16 +173,16 @@ def save_checkpoint(
 def is_finite(state: State) -> bool:
     """Whether all weights, statistics of batch norms, averages and moments are finite numbers."""
     models = [state.model, state.kept]
-    weights = (one for model in models for one in model.parameters())
+    weights = (weight for model in models for weight in model.parameters())
     statistics = (
         value
         for model in models
         for name, value in model.named_buffers()
         if name.endswith(("running_mean", "running_var"))  # a mask may hold -inf by right
     )
-    moments = (value for kept in state.optimizer.state.values() for value in kept.values())
-    values = (one for one in chain(weights, statistics, moments) if isinstance(one, Tensor))
-    return all(bool(one.isfinite().all()) for one in values)
+    moments = (value for entry in state.optimizer.state.values() for value in entry.values())
+    values = (value for value in chain(weights, statistics, moments) if isinstance(value, Tensor))
+    return all(bool(value.isfinite().all()) for value in values)
 
 
 def mend_of(config: TrainConfig) -> str:
@@ -296,9 +296,9 @@ def remove_run(folder: Path) -> None:
 def cut_log(folder: Path, step: int) -> None:
     """Drop all after step `step`, which a resumed run does again, and any torn line."""
     if (folder / LOG_FILE).is_file():
-        kept = [
+        lines = [
             line
             for line, facts in read_log(folder)
             if facts["step"] < step or (facts["step"] == step and "val_loss" not in facts)
         ]
-        write_bytes(folder / LOG_FILE, b"".join(kept))
+        write_bytes(folder / LOG_FILE, b"".join(lines))

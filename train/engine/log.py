@@ -212,9 +212,9 @@ class Meter:
     def time_waits(self, batches: Iterator[Batch]) -> Iterator[Batch]:
         """The batches; the time until each is there counts as waiting."""
         while True:
-            asked = self._clock()
+            start = self._clock()
             batch = next(batches, None)
-            self._waited += self._clock() - asked
+            self._waited += self._clock() - start
             if batch is None:
                 return
             yield batch

@@ -24,10 +24,10 @@ def build_optimizer(model: Clap, config: TrainConfig, device: torch.device) -> t
     # Weight decay pulls towards zero, which is no neutral value for gains, biases and temperature.
     together: dict[tuple[float, float], list[nn.Parameter]] = {}
     for decays in (True, False):
-        for one in model.parameters():
-            if one.requires_grad and decays == (one.dim() > 1):
-                key = peaks[id(one)], config.weight_decay if decays else 0.0
-                together.setdefault(key, []).append(one)
+        for parameter in model.parameters():
+            if parameter.requires_grad and decays == (parameter.dim() > 1):
+                key = peaks[id(parameter)], config.weight_decay if decays else 0.0
+                together.setdefault(key, []).append(parameter)
     groups = [
         {"params": parameters, "weight_decay": decay, PEAK: peak}
         for (peak, decay), parameters in together.items()
@@ -39,13 +39,13 @@ def build_optimizer(model: Clap, config: TrainConfig, device: torch.device) -> t
 
 def peak_rates(model: Clap, config: TrainConfig) -> dict[int, float]:
     """The peak rate of every parameter, by its id."""
-    rates = {id(one): config.lr for one in model.parameters()}
+    rates = dict.fromkeys(map(id, model.parameters()), config.lr)
     groups = parameter_groups(model, config.model.last_layers)
     for group in Group:  # a tower stands before its last layers
         if group in config.lr_of:
             if not groups[group]:
                 raise SpecError(f"lr_of: {group}: this model has no such part", fix="drop it")
-            rates |= {id(one): config.lr_of[group] for one in groups[group]}
+            rates |= dict.fromkeys(map(id, groups[group]), config.lr_of[group])
     if config.layer_decay < 1:
         for index, factor in layer_factors(model, config.layer_decay).items():
             rates[index] *= factor
@@ -64,10 +64,11 @@ def layer_factors(model: Clap, decay: float) -> dict[int, float]:
         layers = tower.layers()
         if not layers or tower.pretrained is None:
             continue
-        factors |= {id(one): decay ** len(layers) for one in tower.pretrained.parameters()}
+        factors |= dict.fromkeys(map(id, tower.pretrained.parameters()), decay ** len(layers))
         for depth, layer in enumerate(reversed(layers)):
-            factors |= {id(one): decay**depth for one in layer.parameters()}
-        factors |= {id(one): 1.0 for module in tower.last_modules() for one in module.parameters()}
+            factors |= dict.fromkeys(map(id, layer.parameters()), decay**depth)
+        for module in tower.last_modules():
+            factors |= dict.fromkeys(map(id, module.parameters()), 1.0)
     if not factors:
         raise SpecError("layer_decay: no tower has layers at a known place", fix="drop it")
     return factors

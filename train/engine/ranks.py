@@ -77,9 +77,9 @@ class RankProcess:
         """A small tensor of every process, on the CPU, in order of rank; all of one shape."""
         if self.ranks == 1:
             return [value.cpu()]
-        found: list[Tensor | None] = [None] * self.ranks
-        distributed.all_gather_object(found, value.cpu())
-        return [one for one in found if one is not None]
+        tensors: list[Tensor | None] = [None] * self.ranks
+        distributed.all_gather_object(tensors, value.cpu())
+        return [tensor for tensor in tensors if tensor is not None]
 
     def wait(self) -> None:
         """Wait until all processes are here."""
@@ -94,23 +94,23 @@ def is_leader() -> bool:
 
 def count_ranks() -> int:
     """How many processes train together, 1 where this one is alone."""
-    given = {name: os.environ[name] for name in _RENDEZVOUS if name in os.environ}
-    missing = ", ".join(name for name in _RENDEZVOUS if name not in given)
-    rank, ranks = given.get("RANK"), given.get("WORLD_SIZE")
+    rendezvous = {name: os.environ[name] for name in _RENDEZVOUS if name in os.environ}
+    missing = ", ".join(name for name in _RENDEZVOUS if name not in rendezvous)
+    rank, ranks = rendezvous.get("RANK"), rendezvous.get("WORLD_SIZE")
     if (rank, ranks) in ((None, None), (None, "1"), ("0", "1")):
         others = {name: os.environ.get(name, "") for name in _LAUNCHERS}
-        found = {name: value for name, value in others.items() if _to_number(value) > 1}
-        if not found or not missing:
+        variables = {name: value for name, value in others.items() if _to_number(value) > 1}
+        if not variables or not missing:
             return 1
     else:
         if not missing and 0 <= _to_number(rank) < _to_number(ranks):
             return _to_number(ranks)
-        found = {name: given[name] for name in _RENDEZVOUS[:2] if name in given}
-    shown = ", ".join(f"{name}={value}" for name, value in found.items())
+        variables = {name: rendezvous[name] for name in _RENDEZVOUS[:2] if name in rendezvous}
+    shown = ", ".join(f"{name}={value}" for name, value in variables.items())
     raise SpecError(
         f"{shown}: this process is one of several, but cannot find the others"
         + (f" without {missing}" if missing else ""),
-        fix="start it with torchrun; to train in this process alone, unset " + " ".join(found),
+        fix="start it with torchrun; to train in this process alone, unset " + " ".join(variables),
     )
 
 

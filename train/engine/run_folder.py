@@ -257,18 +257,18 @@ def check_same_run(saved: dict[str, Any], config: TrainConfig, origin: RunData, 
 
     Places and intervals may differ.
     """
-    given = _drop_free(config.model_dump(mode="json"))
+    settings = _drop_free(config.model_dump(mode="json"))
     # What an older run did not know has its default.
     then = parse_config(parse_json(saved["config"], str(path)), str(path))
     before = _drop_free(then.model_dump(mode="json"))
-    differing = sorted(key for key in given if given[key] != before[key])
+    differing = sorted(key for key in settings if settings[key] != before[key])
     if differing:
         raise SpecError(
             f"{path}: was trained with other settings: {', '.join(differing)}",
             fix="resume with the settings of the run, or choose another --out",
         )
-    learnt = saved.get("origin", {})
-    changed = [name for name, value in asdict(origin).items() if learnt.get(name) != value]
+    data = saved.get("origin", {})
+    changed = [name for name, value in asdict(origin).items() if data.get(name) != value]
     if changed:
         raise SpecError(
             f"{path}: was trained on another {' and '.join(changed)}",
@@ -294,4 +294,4 @@ def _drop_free(settings: dict[str, Any]) -> dict[str, Any]:
         "checkpoint_every",
     }
     kept = {key: value for key, value in settings.items() if key not in free}
-    return kept | {"mix": [each["weight"] for each in settings.get("mix", ())]}
+    return kept | {"mix": [mix["weight"] for mix in settings.get("mix", ())]}

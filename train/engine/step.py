@@ -168,7 +168,9 @@ def backward(
             # Frozen parts of the model have no gradients.
             pairs = zip(outputs, gradients, strict=True)
             learning = [pair for pair in pairs if pair[0].requires_grad]
-            torch.autograd.backward([one for one, _ in learning], [one for _, one in learning])
+            torch.autograd.backward(
+                [tensor for tensor, _ in learning], [grad for _, grad in learning]
+            )
     return loss.detach()
 
 
@@ -188,8 +190,8 @@ def compute_loss(
         loss = loss + stage.dissimilarity * dissimilarity(rows, world)
     if batch.sounds is not None:
         sounds = outputs.texts[batch.sounds.texts]
-        heard = Localised(outputs.frames, sounds, batch.sounds.states, rows.scale)
-        loss = loss + stage.frames * frame_loss(heard, world)
+        localised = Localised(outputs.frames, sounds, batch.sounds.states, rows.scale)
+        loss = loss + stage.frames * frame_loss(localised, world)
     # Not every loss uses scale and bias, and DDP waits for the gradient of whatever can learn.
     return loss + 0 * (rows.scale + rows.bias)
 
@@ -204,7 +206,7 @@ def gather_rows(outputs: Outputs, batch: Batch, step: int) -> Embedded:
     # Looked up in this order, before the captions: autograd sums the gradients of a text in the
     # reverse of it, and another order would give other last bits.
     extras = (batch.positives, batch.negatives, batch.denied)
-    positives, negatives, denied = (each.embed(texts) for each in extras)
+    positives, negatives, denied = (extra.embed(texts) for extra in extras)
     text_numbers, meanings = batch.keys
     return Embedded(
         audio=outputs.audio,
@@ -310,7 +312,7 @@ def load_parts(batch: Batch, model: Clap, cache: FeatureCache | None, count: int
 @contextmanager
 def pause_batch_norm_statistics(module: nn.Module) -> Iterator[None]:
     """Within it, batch norms use a batch's statistics and do not add them to their own."""
-    norms = [one for one in module.modules() if isinstance(one, nn.modules.batchnorm._BatchNorm)]
+    norms = [norm for norm in module.modules() if isinstance(norm, nn.modules.batchnorm._BatchNorm)]
     before = [norm.track_running_stats for norm in norms]
     for norm in norms:
         norm.track_running_stats = False

@@ -56,5 +56,5 @@ def checkpoint_tokenizer(checkpoint: Path, given: str | None) -> str:
     """
     if given is not None:
         return given
-    beside = any((checkpoint.parent / name).is_file() for name in _TOKENIZERS)
-    return str(checkpoint.parent) if beside else _ROBERTA
+    has_tokenizer = any((checkpoint.parent / name).is_file() for name in _TOKENIZERS)
+    return str(checkpoint.parent) if has_tokenizer else _ROBERTA

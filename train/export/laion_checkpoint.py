@@ -77,12 +77,12 @@ def read_laion(file: Path) -> tuple[Any, ClapInput]:
 
     weights = _read(file)
     try:
-        config, heard = _config(weights), _input(weights)
+        config, clap_input = _config(weights), _input(weights)
     except KeyError as error:
         raise _refusal(file, f"it lacks {error.args[0]}") from error
     if config.text_config.type_vocab_size != 1:
         raise _refusal(file, "its text branch is BERT")
-    if not _has_our_bands(weights, heard):
+    if not _has_our_bands(weights, clap_input):
         raise _refusal(file, "its mel bands are others")
     model = ClapModel(config)
     sources = {name: _source(name) for name in model.state_dict() if not _DERIVED.search(name)}
@@ -93,8 +93,8 @@ def read_laion(file: Path) -> tuple[Any, ClapInput]:
         if not (_DERIVED.search(name) or _UNHEARD.match(name))
     )
     if missing or unknown:
-        told = [("lacks", missing), ("has the unknown", unknown)]
-        raise _refusal(file, "it " + ", ".join(f"{do} {_list(of)}" for do, of in told if of))
+        faults = [("lacks", missing), ("has the unknown", unknown)]
+        raise _refusal(file, "it " + ", ".join(f"{do} {_list(of)}" for do, of in faults if of))
     try:
         model.load_state_dict(
             {name: _cut(weights[source], name) for name, source in sources.items()}, strict=False
@@ -102,17 +102,17 @@ def read_laion(file: Path) -> tuple[Any, ClapInput]:
     except RuntimeError as error:
         reason = str(error).strip().rpartition("\n")[2].strip() or type(error).__name__
         raise _refusal(file, f"its sizes differ: {reason}") from error
-    return model.eval(), heard
+    return model.eval(), clap_input
 
 
 def _read(file: Path) -> Weights:
     """The weights by name, without the prefix of a model that several GPUs trained."""
     try:
         with torch.serialization.safe_globals(_stand_ins()):
-            found = torch.load(file, map_location="cpu", weights_only=True)
+            content = torch.load(file, map_location="cpu", weights_only=True)
     except (RuntimeError, EOFError, ValueError, KeyError, pickle.UnpicklingError) as error:
         raise _refusal(file, "it is damaged, or holds code, which is never run") from error
-    weights = found.get("state_dict", found) if isinstance(found, dict) else found
+    weights = content.get("state_dict", content) if isinstance(content, dict) else content
     if not isinstance(weights, dict) or not weights:
         raise _refusal(file, f"it holds a {type(weights).__name__}, no weights by name")
     weights = {str(name).removeprefix("module."): value for name, value in weights.items()}
@@ -135,8 +135,8 @@ def _config(weights: Weights) -> Any:
     patches = weights["audio_branch.patch_embed.proj.weight"].shape
     layers = _count(weights, "audio_branch.layers.")
     tables = [
-        weights[f"audio_branch.layers.{each}.blocks.0.attn.relative_position_bias_table"].shape
-        for each in range(layers)
+        weights[f"audio_branch.layers.{layer}.blocks.0.attn.relative_position_bias_table"].shape
+        for layer in range(layers)
     ]
     window = (math.isqrt(tables[0][0]) + 1) // 2
     # One mask a window of the shifted block: they tell how many stand side by side.
@@ -149,7 +149,7 @@ def _config(weights: Weights) -> Any:
         "patch_embeds_hidden_size": patches[0],
         "hidden_size": len(weights["audio_branch.norm.weight"]),
         "depths": [
-            _count(weights, f"audio_branch.layers.{each}.blocks.") for each in range(layers)
+            _count(weights, f"audio_branch.layers.{layer}.blocks.") for layer in range(layers)
         ],
         "num_attention_heads": [table[1] for table in tables],
         "window_size": window,
@@ -197,13 +197,13 @@ def _input(weights: Weights) -> ClapInput:
     )
 
 
-def _has_our_bands(weights: Weights, heard: ClapInput) -> bool:
+def _has_our_bands(weights: Weights, clap_input: ClapInput) -> bool:
     """Whether the file's mel bands are those we compute; a fused model does not use its own."""
-    theirs = weights.get("audio_branch.logmel_extractor.melW")
-    if theirs is None or not heard.slaney:
+    bands = weights.get("audio_branch.logmel_extractor.melW")
+    if bands is None or not clap_input.slaney:
         return True
-    ours = heard.bank()
-    return theirs.shape == ours.shape and np.allclose(theirs.numpy(), ours, atol=1e-6)
+    bank = clap_input.bank()
+    return bands.shape == bank.shape and np.allclose(bands.numpy(), bank, atol=1e-6)
 
 
 def _is_fused(weights: Weights) -> bool:
@@ -220,8 +220,8 @@ def _count(weights: Weights, prefix: str) -> int:
 
 def _source(name: str) -> str:
     """LAION's name of a weight of a ClapModel; query, key and value are thirds of one weight."""
-    for ours, theirs in _AUDIO if name.startswith("audio_model.") else _OTHER:
-        name = name.replace(ours, theirs, 1)
+    for part, source in _AUDIO if name.startswith("audio_model.") else _OTHER:
+        name = name.replace(part, source, 1)
     return _QKV.sub(".attn.qkv.", name) if name.startswith("audio_branch.") else name
 
 

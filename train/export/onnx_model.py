@@ -63,21 +63,21 @@ def write_onnx(run: LoadedRun, folder: Path, observer: Observer) -> Written:
     _check_tower(tower, run.config.model.audio.name)
     sounds = _sounds(tower)
     ids = [run.tokenizer(_TEXTS), run.tokenizer(_TEXTS[:1])]
-    texts = [(each.ids, each.mask.long()) for each in ids]
+    texts = [(batch.ids, batch.mask.long()) for batch in ids]
     with torch.no_grad():
-        heard = [model.encode_audio(sound) for (sound,) in sounds]
-        read = [model.encode_text(each.ids, each.mask) for each in ids]
+        sound_vectors = [model.encode_audio(sound) for (sound,) in sounds]
+        text_vectors = [model.encode_text(batch.ids, batch.mask) for batch in ids]
 
     observer.start("write", 2, "graphs")
     differences = []
     audio = {"waveform": ("batch", "samples")}
     text = {"input_ids": ("batch", "words"), "attention_mask": ("batch", "words")}
-    for name, half, inputs, given, expected in (
-        (AUDIO_GRAPH, AudioHalf(model), audio, sounds, heard),
-        (TEXT_GRAPH, TextHalf(model), text, texts, read),
+    for name, half, inputs, batches, expected in (
+        (AUDIO_GRAPH, AudioHalf(model), audio, sounds, sound_vectors),
+        (TEXT_GRAPH, TextHalf(model), text, texts, text_vectors),
     ):
-        _write_graph(half.eval(), given[0], inputs, folder / name)
-        differences.append(_compare(folder / name, list(inputs), given, expected))
+        _write_graph(half.eval(), batches[0], inputs, folder / name)
+        differences.append(_compare(folder / name, list(inputs), batches, expected))
         observer.advance("write")
     observer.finish("write")
 
@@ -131,14 +131,14 @@ def _sounds(tower: AudioTower) -> list[tuple[Tensor]]:
     draw = torch.Generator().manual_seed(_SEED)
     chunk = tower.chunk
     most = tower.longest or 4 * chunk
-    found = []
+    batches = []
     for batch, samples in ((2, most // 2 + chunk // 3), (1, max(chunk // 2, 1)), (3, most)):
         sound = 0.1 * torch.randn(batch, min(samples, most), generator=draw)
         if batch > 2:  # sounds of different lengths
             sound[0, samples // 2 :] = 0
             sound[1, : samples // 2] *= 0.01
-        found.append((sound,))
-    return found
+        batches.append((sound,))
+    return batches
 
 
 def _write_graph(
@@ -183,7 +183,7 @@ def _quiet() -> Iterator[None]:
 def _compare(
     file: Path,
     names: Sequence[str],
-    given: Sequence[Sequence[Tensor]],
+    batches: Sequence[Sequence[Tensor]],
     expected: Sequence[Float[Tensor, "batch dim"]],
 ) -> float:
     """The largest difference between what a graph gives and what torch gave."""
@@ -193,10 +193,10 @@ def _compare(
     options.intra_op_num_threads = torch.get_num_threads()
     session = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
     largest = 0.0
-    for tensors, theirs in zip(given, expected, strict=True):
-        feed = dict(zip(names, (each.numpy() for each in tensors), strict=True))
-        (found,) = session.run(None, feed)
-        difference = float((torch.from_numpy(found) - theirs).abs().max())
+    for tensors, reference in zip(batches, expected, strict=True):
+        feed = dict(zip(names, (tensor.numpy() for tensor in tensors), strict=True))
+        (vectors,) = session.run(None, feed)
+        difference = float((torch.from_numpy(vectors) - reference).abs().max())
         if not difference <= TOLERANCE:
             raise SpecError(
                 f"{file.name} gives embeddings that differ from torch's by {difference:.1g} "
@@ -212,8 +212,8 @@ class _AllChunks(Chunks):
 
     def encode(self, encoder: Callable[[Tensor], Tensor], dim: int) -> Tokens:
         """One token a chunk; those that are no part of the sound are masked as ever."""
-        found = encoder(self.values.flatten(0, 1))
-        return Tokens(found.reshape(*self.mask.shape, dim), self.mask)
+        vectors = encoder(self.values.flatten(0, 1))
+        return Tokens(vectors.reshape(*self.mask.shape, dim), self.mask)
 
 
 class AudioHalf(nn.Module):
@@ -230,8 +230,8 @@ class AudioHalf(nn.Module):
         if longest is not None:
             batch, samples = waveform.shape
             waveform = torch.cat([waveform, waveform.new_zeros(batch, longest - samples)], dim=1)
-        found = self.tower.features(waveform)
-        return self.head(self.tower(_AllChunks(found.values, found.mask)))  # type: ignore[no-any-return]
+        features = self.tower.features(waveform)
+        return self.head(self.tower(_AllChunks(features.values, features.mask)))  # type: ignore[no-any-return]
 
 
 class TextHalf(nn.Module):

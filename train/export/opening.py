@@ -34,7 +34,7 @@ from train.model.loading import feature_extractor, load_tokenizer
 
 EMBEDDERS: Final = "segue.embedders"
 """The group of entry points whose names are models."""
-_OURS: Final = {
+_SHIPPED: Final = {
     "random": "train.bench.opening:RandomModel",
     "bag-of-words": "train.bench.opening:open_bag_of_words",
 }
@@ -60,8 +60,8 @@ class ModelKind(StrEnum):
 
 def list_embedders() -> dict[str, EntryPoint]:
     """The models that go by a name: ours, and those of other packages."""
-    ours = {name: EntryPoint(name, value, EMBEDDERS) for name, value in _OURS.items()}
-    return ours | find_entry_points(EMBEDDERS, ours)
+    shipped = {name: EntryPoint(name, value, EMBEDDERS) for name, value in _SHIPPED.items()}
+    return shipped | find_entry_points(EMBEDDERS, shipped)
 
 
 def model_kind(model: Path) -> ModelKind:
@@ -93,14 +93,14 @@ def _folder_kind(folder: Path) -> ModelKind:
     if "model_type" in facts:
         return transformers_kind(folder, facts)
     if "train" in facts:
-        what = "a run that has not yet written a checkpoint"
+        reason = "a run that has not yet written a checkpoint"
     elif (folder / _OPEN_CLIP).is_file():
-        what = "a model of open_clip without an audio half"
+        reason = "a model of open_clip without an audio half"
     elif (folder / CONFIG_FILE).is_file():
-        what = f"its {CONFIG_FILE} names no model_type"
+        reason = f"its {CONFIG_FILE} names no model_type"
     else:
-        what = "no trained model here; `segue train` makes one"
-    raise _no_model(folder, what)
+        reason = "no trained model here; `segue train` makes one"
+    raise _no_model(folder, reason)
 
 
 def transformers_kind(model: Path, facts: Mapping[str, Any]) -> ModelKind:
@@ -136,8 +136,8 @@ def _file_kind(file: Path) -> ModelKind:
     raise _no_model(file, f"a file ({suffix})" if suffix else "a file")
 
 
-def _no_model(model: Path, what: str) -> CorpusError:
-    return CorpusError(f"{model}: {what}", fix=ACCEPTED)
+def _no_model(model: Path, reason: str) -> CorpusError:
+    return CorpusError(f"{model}: {reason}", fix=ACCEPTED)
 
 
 def _no_such_run(model: Path) -> CorpusError:
@@ -145,10 +145,10 @@ def _no_such_run(model: Path) -> CorpusError:
     if not above.is_dir():
         return _no_model(model, f"no such run, and no folder {above}")
     runs = sorted(path.parent.name for path in above.glob(f"*/{MODEL_FILE}"))
-    there = f"found in {above}: {', '.join(runs)}" if runs else f"{above} has no runs"
+    note = f"found in {above}: {', '.join(runs)}" if runs else f"{above} has no runs"
     near = nearest(model.name, runs)
     fix = f"did you mean {above / near}?" if near else ACCEPTED
-    return CorpusError(f"{model}: no such run; {there}", fix=fix)
+    return CorpusError(f"{model}: no such run; {note}", fix=fix)
 
 
 _TOKENIZER: Final = (
@@ -186,27 +186,27 @@ def open_laion(file: Path, tokenizer: str) -> Exported:
     """A LAION-CLAP checkpoint."""
     name = str(file)
     with torch.random.fork_rng(devices=[]):
-        clap, heard, words = read_laion_with_words(file, tokenizer)
-        library = ModelLibrary({name: clap}, {name: heard})
+        clap, clap_input, words = read_laion_with_words(file, tokenizer)
+        library = ModelLibrary({name: clap}, {name: clap_input})
         settings = clap_settings(clap.config, name)
-        model = build_model(settings, heard.sample_rate, len(words), library)
-    return Exported(model.eval(), words, heard.sample_rate)
+        model = build_model(settings, clap_input.sample_rate, len(words), library)
+    return Exported(model.eval(), words, clap_input.sample_rate)
 
 
 def read_laion_with_words(file: Path, tokenizer: str) -> tuple[Any, ClapInput, TextTokenizer]:
     """The ClapModel that a LAION-CLAP checkpoint is, what it takes, and its tokenizer."""
-    clap, heard = read_laion(file)
+    clap, clap_input = read_laion(file)
     try:
         words = TextTokenizer.of_model(tokenizer, LONGEST_TEXT)
     except SpecError as error:
         raise SpecError(error.message, fix=_TOKENIZER) from error
-    known = int(clap.config.text_config.vocab_size)
-    if len(words) != known:
+    vocabulary = int(clap.config.text_config.vocab_size)
+    if len(words) != vocabulary:
         raise SpecError(
-            f"the tokenizer of {tokenizer!r} has {len(words):,} words, {file} knows {known:,}",
+            f"the tokenizer of {tokenizer!r} has {len(words):,} words, {file} knows {vocabulary:,}",
             fix=_TOKENIZER,
         )
-    return clap, heard, words
+    return clap, clap_input, words
 
 
 def convert_laion(checkpoint: Path, folder: Path) -> tuple[str, Written]:
@@ -224,23 +224,23 @@ def convert_laion(checkpoint: Path, folder: Path) -> tuple[str, Written]:
 
     name = checkpoint_tokenizer(checkpoint, None)
     with torch.random.fork_rng(devices=[]):
-        clap, heard, _ = read_laion_with_words(checkpoint, name)
+        clap, clap_input, _ = read_laion_with_words(checkpoint, name)
     tokenizer = load_tokenizer(name)
     tokenizer.model_max_length = min(tokenizer.model_max_length, LONGEST_TEXT)
     extractor = ClapFeatureExtractor(
-        feature_size=heard.mels,
-        sampling_rate=heard.sample_rate,
-        hop_length=heard.hop,
-        max_length_s=heard.samples // heard.sample_rate,
-        fft_window_size=heard.n_fft,
-        frequency_min=heard.lowest,
-        frequency_max=heard.highest,
-        truncation="rand_trunc" if heard.slaney else "fusion",
+        feature_size=clap_input.mels,
+        sampling_rate=clap_input.sample_rate,
+        hop_length=clap_input.hop,
+        max_length_s=clap_input.samples // clap_input.sample_rate,
+        fft_window_size=clap_input.n_fft,
+        frequency_min=clap_input.lowest,
+        frequency_max=clap_input.highest,
+        truncation="rand_trunc" if clap_input.slaney else "fusion",
         padding="repeatpad",
     )
     for part in (clap, extractor, tokenizer):
         part.save_pretrained(folder)
-    usage = USAGE.replace("RATE", str(heard.sample_rate)).strip("\n")
+    usage = USAGE.replace("RATE", str(clap_input.sample_rate)).strip("\n")
     card = (
         "---\nlibrary_name: transformers\npipeline_tag: zero-shot-audio-classification\n---\n"
         f"# {checkpoint.stem}\n\nThe LAION-CLAP checkpoint `{checkpoint.name}` as a ClapModel: "

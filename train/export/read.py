@@ -41,8 +41,8 @@ class Exported:
     @torch.no_grad()
     def encode_text(self, texts: Sequence[str]) -> Float[Tensor, "batch dim"]:
         """Unit-length embeddings of texts."""
-        found = self.tokenizer(texts).to(self.model.scale.log.device)
-        return self.model.encode_text(found.ids, found.mask)
+        tokens = self.tokenizer(texts).to(self.model.scale.log.device)
+        return self.model.encode_text(tokens.ids, tokens.mask)
 
 
 def load_exported(folder: str | Path) -> Exported:
@@ -81,9 +81,9 @@ def _load_weights(model: Clap, file: Path) -> None:
     if file.is_file():
         require_whole(file, EXPORT_AGAIN)
     try:
-        found = model.load_state_dict(load_file(file), strict=False)
+        mismatch = model.load_state_dict(load_file(file), strict=False)
     except (FileNotFoundError, RuntimeError, SafetensorError) as error:
         raise SpecError(f"{file}: missing or damaged", fix=EXPORT_AGAIN) from error
     needed = "" if file.name == WEIGHTS_FILE else HEAD_PREFIXES
-    if found.unexpected_keys or any(name.startswith(needed) for name in found.missing_keys):
+    if mismatch.unexpected_keys or any(name.startswith(needed) for name in mismatch.missing_keys):
         raise SpecError(f"{file}: belongs to another model", fix=EXPORT_AGAIN)

@@ -77,7 +77,7 @@ def _clap_model(run: LoadedRun) -> Any:
         raise _no_clap("text", config.text.kind, config.text.name)
     facts: dict[str, Any] = {"projection_dim": config.dim} | _activation(config, clap)
     scale = clap.scale().item()
-    made = ClapModel(
+    model = ClapModel(
         ClapConfig(
             audio_config=_settings(audio.model),
             text_config=_settings(text.model),
@@ -85,15 +85,15 @@ def _clap_model(run: LoadedRun) -> Any:
             **facts,
         )
     )
-    made.audio_model.load_state_dict(audio.model.state_dict())
-    made.text_model.load_state_dict(text.model.state_dict())
+    model.audio_model.load_state_dict(audio.model.state_dict())
+    model.text_model.load_state_dict(text.model.state_dict())
     if config.head.kind is HeadKind.PROJECTION:
-        made.audio_projection.load_state_dict(clap.audio_head.state_dict())
-        made.text_projection.load_state_dict(clap.text_head.state_dict())
+        model.audio_projection.load_state_dict(clap.audio_head.state_dict())
+        model.text_projection.load_state_dict(clap.text_head.state_dict())
     with torch.no_grad():
-        made.logit_scale_a.fill_(scale).log_()
-        made.logit_scale_t.fill_(scale).log_()
-    return made.eval()
+        model.logit_scale_a.fill_(scale).log_()
+        model.logit_scale_t.fill_(scale).log_()
+    return model.eval()
 
 
 def _settings(half: Any) -> dict[str, Any]:

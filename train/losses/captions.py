@@ -132,14 +132,14 @@ def _in_denominator_rows(batch: Embedded, others: Candidates) -> Float[Tensor, "
 
     # Every true caption is an anchor; it sees the sounds that its sample's main caption sees.
     anchors = torch.cat([batch.captions, batch.positives.values])
-    each = torch.arange(len(batch.captions), device=batch.positives.owner.device)
-    owner = torch.cat([each, batch.positives.owner])
+    rows = torch.arange(len(batch.captions), device=batch.positives.owner.device)
+    owner = torch.cat([rows, batch.positives.owner])
     anchor_rows = contrastive_rows(
         batch.scale * anchors @ others.audio.T, LossPlan(plan.weight[owner], plan.target[owner])
     )
-    own = torch.eye(len(each), dtype=positive.dtype, device=positive.device)
-    said = torch.cat([own, positive], dim=1)
-    to_audio = (said * share) @ anchor_rows.to(said)
+    own = torch.eye(len(rows), dtype=positive.dtype, device=positive.device)
+    true = torch.cat([own, positive], dim=1)
+    to_audio = (true * share) @ anchor_rows.to(true)
     return (to_text + to_audio) / 2
 
 
@@ -182,8 +182,8 @@ def textswap_loss(batch: Embedded, world: World, share: float) -> Float[Tensor, 
     plan = caption_plan(others)
     choice = _choose_swaps(share, batch.uniform, ~others.same, batch)
     drawn = _count_swaps(choice, batch)
-    kept = plan.weight * (choice < 0)
-    to_text = LossPlan(kept, plan.target).concat(drawn)
+    weight = plan.weight * (choice < 0)
+    to_text = LossPlan(weight, plan.target).concat(drawn)
     return _choose_both_ways(batch, others, world, to_text, plan)
 
 
@@ -208,8 +208,8 @@ def _count_swaps(
     """How often each swapped caption stands in its row, 0 in the rows of others."""
     own = owner_mask(batch.negatives, batch)
     owner = batch.negatives.owner
-    each = torch.arange(len(owner), device=owner.device)
-    place = own.cumsum(dim=1)[owner, each].long() - 1
+    numbers = torch.arange(len(owner), device=owner.device)
+    place = own.cumsum(dim=1)[owner, numbers].long() - 1
     times = (choice[owner] == place[:, None]).sum(dim=1)
     return own * times
 

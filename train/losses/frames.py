@@ -51,8 +51,8 @@ def frame_loss(batch: Localised, world: World) -> Float[Tensor, ""]:
     judged = (states != Audibility.FAINT) & frames.any(dim=2)[:, None]
     counts = torch.stack([(clear & judged).sum(dim=2), judged.sum(dim=2)], dim=2)
     everywhere = world.gather(counts)
-    heard, tokens = everywhere.sum(dim=0).to(dtype).unbind(dim=1)
-    bias = ((heard + 1) / (tokens - heard + 1)).log()
+    sounding, tokens = everywhere.sum(dim=0).to(dtype).unbind(dim=1)
+    bias = ((sounding + 1) / (tokens - sounding + 1)).log()
     cosines = torch.einsum("btd,sd->bst", frames, batch.sounds)
     logits = (batch.scale * cosines).to(dtype) + bias[:, None]
     # -log sigmoid(x) is softplus(-x).

@@ -227,9 +227,9 @@ def head(config: HeadConfig, tower: Tower, dim: int, projection: nn.Module | Non
             f"the CLAP projects to {facts.projection_dim} numbers, the model's `dim` is {dim}",
             fix=f"choose `dim: {facts.projection_dim}`",
         )
-    found = ProjectionHead(tower.dim, dim, facts.projection_hidden_act)
-    found.load_state_dict(projection.state_dict())
-    return found
+    projection_head = ProjectionHead(tower.dim, dim, facts.projection_hidden_act)
+    projection_head.load_state_dict(projection.state_dict())
+    return projection_head
 
 
 def _check_summary(head: HeadConfig, pooled: bool, what: str) -> None:

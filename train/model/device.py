@@ -23,12 +23,12 @@ def torch_device(name: str) -> torch.device:
         raise SpecError(
             f"device {name!r}: unknown device", fix="use cpu, cuda, cuda:1, ..., or mps"
         ) from error
-    there = {
+    available = {
         "cpu": True,
         "cuda": (device.index or 0) < torch.cuda.device_count(),
         "mps": torch.backends.mps.is_available(),
     }
-    if not there.get(device.type, False):
+    if not available.get(device.type, False):
         raise SpecError(f"device {name!r}: this machine has no such device", fix="use cpu")
     return device
 

@@ -26,8 +26,8 @@ _FLOOR = 1e-9
 
 def heard_bins(bank: Float[Tensor, "all_bins mels"]) -> slice:
     """The bins of a Fourier transform from the first to the last that any mel band hears."""
-    heard = bank.any(dim=1).nonzero().flatten().tolist()
-    return slice(heard[0], heard[-1] + 1)
+    bins = bank.any(dim=1).nonzero().flatten().tolist()
+    return slice(bins[0], bins[-1] + 1)
 
 
 def mel_power(
@@ -52,14 +52,14 @@ def mel_power(
     batch, count, _ = frames.shape
     most = _FRAMES_ON_CPU if waveform.device.type == "cpu" else _FRAMES_ON_GPU
     rows = max(most // max(count, 1), 1)
-    found = bank.new_empty(batch, count, bank.shape[1])
+    mels = bank.new_empty(batch, count, bank.shape[1])
     for row in range(0, batch, rows):
         for frame in range(0, count, most):
             place = slice(row, row + rows), slice(frame, frame + most)
             spectrum = torch.fft.rfft(frames[place] * window)[..., bins]
             power = spectrum.real.square() + spectrum.imag.square()
-            found[place] = power.to(bank.dtype) @ bank
-    return found
+            mels[place] = power.to(bank.dtype) @ bank
+    return mels
 
 
 def _mel_power_by_matrix(
@@ -108,8 +108,8 @@ class LogMel(nn.Module):
             mel_filters(sr=sample_rate, n_fft=self.n_fft, n_mels=mels, fmin=20.0)
         )
         self.bins = heard_bins(bank.T)
-        heard = bank.T[self.bins].contiguous()
-        self.register_buffer("bank", heard, persistent=False)
+        weights = bank.T[self.bins].contiguous()
+        self.register_buffer("bank", weights, persistent=False)
         self.register_buffer("window", torch.hann_window(self.n_fft), persistent=False)
 
     @torch.no_grad()
@@ -240,7 +240,7 @@ class ClapInput:
         """Weights of the bins of the Fourier transform in each mel band."""
         from transformers.audio_utils import mel_filter_bank
 
-        found: np.ndarray = mel_filter_bank(
+        weights: np.ndarray = mel_filter_bank(
             num_frequency_bins=self.n_fft // 2 + 1,
             num_mel_filters=self.mels,
             min_frequency=self.lowest,
@@ -249,7 +249,7 @@ class ClapInput:
             norm="slaney" if self.slaney else None,
             mel_scale="slaney" if self.slaney else "htk",
         )
-        return found
+        return weights
 
     @property
     def frames(self) -> int:
@@ -278,8 +278,8 @@ class ClapLogMel(nn.Module):
         self.settings = settings
         weights = torch.from_numpy(settings.bank()).float()
         self.bins = heard_bins(weights)
-        heard = weights[self.bins].contiguous()
-        self.register_buffer("bank", heard, persistent=False)
+        bank = weights[self.bins].contiguous()
+        self.register_buffer("bank", bank, persistent=False)
 
     @torch.no_grad()
     def forward(

@@ -27,7 +27,7 @@ def parameter_groups(
     a tower's layers belongs to the head: it is not pretrained. The sigmoid bias goes with the
     temperature. Of a tower with adapters only these learn.
     """
-    idle = {id(one) for tower in _towers(model) for one in _idle_parameters(tower)}
+    idle = {id(parameter) for tower in _towers(model) for parameter in _idle_parameters(tower)}
     groups = {
         group: [
             parameter
@@ -58,7 +58,7 @@ def freeze(model: Clap, trainable: Sequence[Group], last_layers: LastLayers = ON
     for group in trainable:
         for parameter in parameters[group]:
             parameter.requires_grad_(True)
-    awake = {
+    active = {
         id(module)
         for group in trainable
         for module in modules[group]
@@ -66,23 +66,23 @@ def freeze(model: Clap, trainable: Sequence[Group], last_layers: LastLayers = ON
     }
     # The model itself has no behaviour of its own, and tells whether it trains.
     model.resting = tuple(
-        module for module in model.modules() if id(module) not in awake and module is not model
+        module for module in model.modules() if id(module) not in active and module is not model
     )
     model.train(model.training)
 
 
 def _refuse_layers(model: Clap, trainable: Sequence[Group], last_layers: LastLayers) -> None:
     for group, tower in zip(_LAST, _towers(model), strict=True):
-        asked, there = getattr(last_layers, group.whole), len(tower.layers())
-        if group in trainable and not there:
+        count, depth = getattr(last_layers, group.whole), len(tower.layers())
+        if group in trainable and not depth:
             raise SpecError(
                 f"trainable: {group}: this tower has no last layer",
                 fix=f"name {group.whole}, or drop it",
             )
-        if asked > max(there, 1):
+        if count > max(depth, 1):
             raise SpecError(
-                f"last_layers: {group.whole}: this tower has {there} layers, not {asked}",
-                fix=f"give at most {there}",
+                f"last_layers: {group.whole}: this tower has {depth} layers, not {count}",
+                fix=f"give at most {depth}",
             )
 
 
@@ -93,14 +93,14 @@ def _towers(model: Clap) -> tuple[Tower, Tower]:
 def _keeps_statistics(module: nn.Module) -> bool:
     """Whether it is a batch norm whose weights are frozen, as beside adapters."""
     is_norm = isinstance(module, nn.modules.batchnorm._BatchNorm)
-    return is_norm and any(not one.requires_grad for one in module.parameters())
+    return is_norm and any(not parameter.requires_grad for parameter in module.parameters())
 
 
 def _idle_parameters(tower: Tower) -> list[nn.Parameter]:
-    adapters = {id(one) for one in adapter_parameters(tower)}
+    adapters = {id(weight) for weight in adapter_parameters(tower)}
     if not adapters or tower.pretrained is None:
         return tower.unused_parameters()
-    base = [one for one in tower.pretrained.parameters() if id(one) not in adapters]
+    base = [weight for weight in tower.pretrained.parameters() if id(weight) not in adapters]
     return [*tower.unused_parameters(), *base]
 
 
@@ -150,10 +150,10 @@ def add_adapters(tower: Tower, settings: Lora, name: str) -> None:
     linear = [path for path, module in model.named_modules() if isinstance(module, nn.Linear)]
     for target in settings.target:
         if not any(f".{path}".endswith(f".{target}") for path, _ in model.named_modules()):
-            there = ", ".join(sorted({path.rpartition(".")[2] for path in linear}))
+            names = ", ".join(sorted({path.rpartition(".")[2] for path in linear}))
             raise SpecError(
                 f"model.{name}.lora.target: the tower has no layer {target!r}",
-                fix=f"choose of {there}, or drop `target` for all",
+                fix=f"choose of {names}, or drop `target` for all",
             )
     config = LoraConfig(
         r=settings.rank,

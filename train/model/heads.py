@@ -55,8 +55,8 @@ class MeanPoolHead(nn.Module):
 
     def with_frames(self, tokens: Tokens) -> WithFrames:
         """The embedding of the whole, and that of each token, which sees no other token."""
-        each = functional.normalize(self.perceptron(self.norm(tokens.values)), dim=-1)
-        return self(tokens), each.masked_fill(~tokens.mask[..., None], 0)
+        vectors = functional.normalize(self.perceptron(self.norm(tokens.values)), dim=-1)
+        return self(tokens), vectors.masked_fill(~tokens.mask[..., None], 0)
 
 
 class TransformerHead(nn.Module):
@@ -106,8 +106,8 @@ class TransformerHead(nn.Module):
         """The embedding of the whole, and that of each token, which sees all others."""
         values, padding = self._begin(tokens)
         encoded = self.encoder(values, src_key_padding_mask=padding)
-        each = self._finish(encoded[:, 1:])
-        return self._finish(encoded[:, 0]), each.masked_fill(~tokens.mask[..., None], 0)
+        vectors = self._finish(encoded[:, 1:])
+        return self._finish(encoded[:, 0]), vectors.masked_fill(~tokens.mask[..., None], 0)
 
     def _finish(self, encoded: Float[Tensor, "*tokens dim"]) -> Float[Tensor, "*tokens dim"]:
         return functional.normalize(self.out(encoded), dim=-1)
@@ -130,10 +130,10 @@ def _compute_first(
 ) -> Float[Tensor, "batch dim"]:
     """The first token of the output of a layer with `norm_first`; the others are not computed."""
     normed = layer.norm1(values)
-    heard, _ = layer.self_attn(
+    attended, _ = layer.self_attn(
         normed[:, :1], normed, normed, key_padding_mask=padding, need_weights=False
     )
-    first = values[:, 0] + layer.dropout1(heard[:, 0])
+    first = values[:, 0] + layer.dropout1(attended[:, 0])
     hidden = layer.dropout(layer.activation(layer.linear1(layer.norm2(first))))
     return first + layer.dropout2(layer.linear2(hidden))  # type: ignore[no-any-return]
 

@@ -94,8 +94,8 @@ class Clap(nn.Module):
         tokens = self.audio_tower(chunks)
         if self.frames:
             return self.audio_head.with_frames(tokens)  # type: ignore[operator, no-any-return]
-        found = self.audio_head(tokens)
-        return found, found.new_zeros(len(found), 0, found.shape[1])
+        whole = self.audio_head(tokens)
+        return whole, whole.new_zeros(len(whole), 0, whole.shape[1])
 
     def encode_audio(self, waveform: Float[Tensor, "batch samples"]) -> Float[Tensor, "batch dim"]:
         """Unit-length embeddings of audio at the model's rate, samples in -1 to 1."""

@@ -79,11 +79,11 @@ def is_damaged(path: Path, name: str = "") -> bool:
     if receipts is None:
         return False
     size = path.stat().st_size
-    alike = {receipt.sha256 for receipt in receipts if receipt.bytes == size}
-    if not alike:
+    digests = {receipt.sha256 for receipt in receipts if receipt.bytes == size}
+    if not digests:
         return True
     with open_regular(path) as file:
-        return sha256_of(file) not in alike
+        return sha256_of(file) not in digests
 
 
 def require_whole(path: Path, fix: str) -> None:

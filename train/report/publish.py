@@ -77,9 +77,9 @@ def _export_run(
             written = write_safetensors(run, folder)
         case ModelFormat.ONNX:
             written = write_onnx(run, folder, observer)
-    heard = run_folder / RECORDINGS_FILE
-    if to is not ModelFormat.ONNX and heard.is_file():  # `segue eval` looks for them
-        shutil.copyfile(heard, folder / RECORDINGS_FILE)
+    recordings = run_folder / RECORDINGS_FILE
+    if to is not ModelFormat.ONNX and recordings.is_file():  # `segue eval` looks for them
+        shutil.copyfile(recordings, folder / RECORDINGS_FILE)
     return model_card(run_folder, run, written), written
 
 
@@ -109,22 +109,22 @@ def model_card(folder: Path, run: LoadedRun, written: Written) -> str:
 
 def _front_matter(run: LoadedRun, learnt: Sequence[Learnt], written: Written) -> dict[str, Any]:
     model = run.config.model
-    bases = sorted({each.name for each in (model.audio, model.text) if each.name})
+    bases = sorted({tower.name for tower in (model.audio, model.text) if tower.name})
     facts: dict[str, Any] = {
         "library_name": written.library,
         "pipeline_tag": _TASK,
         "tags": list(_TAGS),
         "language": "en",
     }
-    corpora = [each.corpus for each in learnt if each.corpus is not None]
+    corpora = [entry.corpus for entry in learnt if entry.corpus is not None]
     # What a base model learnt from is not known.
     if len(corpora) == len(learnt) and not bases:
-        whole = effective_licence(parse_licence(each.facts.get("licence", "")) for each in corpora)
+        whole = effective_licence(parse_licence(part.facts.get("licence", "")) for part in corpora)
         facts["license"] = hugging_face_licence(whole.licence)
-    on_hub = [each for each in bases if is_hub_name(Path(each))]
+    on_hub = [base for base in bases if is_hub_name(Path(base))]
     if on_hub:
         facts["base_model"] = on_hub
-    return facts | {"datasets": [each.name for each in learnt]}
+    return facts | {"datasets": [entry.name for entry in learnt]}
 
 
 def _describe_sounds(run: LoadedRun) -> str:
@@ -137,30 +137,30 @@ def _describe_sounds(run: LoadedRun) -> str:
 
 
 def _describe_corpus(learnt: Learnt) -> str:
-    told = f"It learnt from the synthetic corpus `{learnt.name}`"
+    sentence = f"It learnt from the synthetic corpus `{learnt.name}`"
     if learnt.share:
-        told = f"Of every batch {learnt.share} came from the corpus `{learnt.name}`"
+        sentence = f"Of every batch {learnt.share} came from the corpus `{learnt.name}`"
     if learnt.corpus is not None:
         facts = learnt.corpus.facts
-        told += f", version `{learnt.corpus.version}`, recipe `{facts['recipe']}`, source "
-        told += f"`{facts['source']}`"
+        sentence += f", version `{learnt.corpus.version}`, recipe `{facts['recipe']}`, source "
+        sentence += f"`{facts['source']}`"
         # What is mixed in may be the plain captions of a library.
-        told += ". " if learnt.share else ", whose captions are proven true of their sounds. "
+        sentence += ". " if learnt.share else ", whose captions are proven true of their sounds. "
         reason = facts.get("licence_reason")
-        told += (
+        sentence += (
             f"There is no one licence for all its samples together: {reason}"
             if reason
             else f"A work of all clips of the corpus can be under {facts.get('licence', 'unknown')}"
         )
-    told += "."
-    return f"{told} Its digest is `{learnt.digest}`." if learnt.digest else told
+    sentence += "."
+    return f"{sentence} Its digest is `{learnt.digest}`." if learnt.digest else sentence
 
 
 def _describe_settings(run: LoadedRun) -> str:
     config = run.config
     model = config.model
-    parameters = sum(each.numel() for each in run.model.parameters())
-    own = [f"{group} {rate:g}" for group, rate in config.lr_of.items()]
+    parameters = sum(parameter.numel() for parameter in run.model.parameters())
+    rates = [f"{group} {rate:g}" for group, rate in config.lr_of.items()]
     rows = {
         "audio tower": _describe_tower(model.audio),
         "text tower": _describe_tower(model.text),
@@ -170,7 +170,7 @@ def _describe_settings(run: LoadedRun) -> str:
         "trained": ", ".join(model.trainable),
         "losses": ", ".join(dict.fromkeys(stage.loss.name for stage in config.stages)),
         "steps": f"{config.steps:,} of {config.batch:,} samples",
-        "learning rate": ", ".join([f"{config.lr:g}", *own]),
+        "learning rate": ", ".join([f"{config.lr:g}", *rates]),
         "seed": str(config.seed),
     }
     return "\n".join(["| | |", "|---|---|", *(f"| {name} | {of} |" for name, of in rows.items())])

@@ -68,7 +68,7 @@ def read_outcome(folder: Path) -> RunOutcome:
     weights = kept.get("model")
     return RunOutcome(
         finished=(folder / MODEL_FILE).is_file(),
-        parameters=None if weights is None else sum(each.numel() for each in weights.values()),
+        parameters=None if weights is None else sum(weight.numel() for weight in weights.values()),
         digests=tuple(str(saved.get("origin", {}).get("corpus", "")).split()),
     )
 
@@ -91,7 +91,7 @@ def find_learnt(config: TrainConfig, digests: Sequence[str]) -> list[Learnt]:
     """
     places = [
         (config.corpus, ""),
-        *((each.corpus, f"{100 * each.weight:g} %") for each in config.mix),
+        *((mix.corpus, f"{100 * mix.weight:g} %") for mix in config.mix),
     ]
     known = digests if len(digests) == len(places) else [""] * len(places)
     return [
@@ -105,10 +105,10 @@ def _find_corpus(place: Path, digest: str) -> Corpus | None:
     try:
         folder = local_place(place)
         above = (folder, *sorted(path.parent for path in folder.glob(f"*/{CORPUS_FILE}")))
-        opened = [Corpus.open(each) for each in above if each.is_dir()]
+        opened = [Corpus.open(path) for path in above if path.is_dir()]
     except (SegueError, OSError, ValueError):
         return None
-    return next((each for each in opened if each.facts.get("digest") == digest), None)
+    return next((corpus for corpus in opened if corpus.facts.get("digest") == digest), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,40 +144,39 @@ class _Facts(BaseModel):
 
 
 _METRICS: Final = TypeAdapter(dict[str, _Metric])
-_NOT_TOLD: Final = _Facts()
+_NO_FACTS: Final = _Facts()
 _MEND: Final = "test again, or remove the file"
 
 
 def read_evaluations(run: Path) -> tuple[Tested, ...]:
     """Every test in a run's folder, and in the folders in it, by name."""
-    found = [*run.glob(f"*{METRICS_FILE}"), *run.glob(f"*/{METRICS_FILE}")]
-    weights = read_weights(run) if found else ""
-    return tuple(_read(path, run, weights) for path in sorted(found))
+    paths = [*run.glob(f"*{METRICS_FILE}"), *run.glob(f"*/{METRICS_FILE}")]
+    weights = read_weights(run) if paths else ""
+    return tuple(_read(path, run, weights) for path in sorted(paths))
 
 
 def _read(path: Path, run: Path, weights: str) -> Tested:
     beside = path.with_name(FACTS_FILE)
-    told = _NOT_TOLD
+    notes = _NO_FACTS
     at = path
     try:
         metrics = _METRICS.validate_python(read_json(path, fix=_MEND))
         if path.name == METRICS_FILE and beside.is_file():
             at = beside
-            told = _Facts.model_validate(read_json(beside, fix=_MEND))
+            notes = _Facts.model_validate(read_json(beside, fix=_MEND))
     except ValidationError as error:
         raise CorpusError(f"{at}: not results of `segue eval`", fix=_MEND) from error
     below = path.relative_to(run)
     return Tested(
         name=str(below.parent) if below.parent.name else below.stem,
-        metrics={name: _metric(one) for name, one in metrics.items()},
-        facts=told.facts,
-        left_out=told.left_out,
-        other_weights=told.facts.get(WEIGHTS, weights) != weights,
+        metrics={name: _metric(metric) for name, metric in metrics.items()},
+        facts=notes.facts,
+        left_out=notes.left_out,
+        other_weights=notes.facts.get(WEIGHTS, weights) != weights,
     )
 
 
-def _metric(one: _Metric) -> Metric:
-    value, low, high, chance = (
-        math.nan if each is None else each for each in (one.value, one.low, one.high, one.chance)
-    )
-    return Metric(value, low, high, chance, one.n, text=one.text, trivial=one.trivial)
+def _metric(metric: _Metric) -> Metric:
+    figures = (metric.value, metric.low, metric.high, metric.chance)
+    value, low, high, chance = (math.nan if figure is None else figure for figure in figures)
+    return Metric(value, low, high, chance, metric.n, text=metric.text, trivial=metric.trivial)

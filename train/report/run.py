@@ -69,15 +69,15 @@ def describe_run(folder: Path) -> RunReport:
         "split_main_metrics": split_main_metrics,
         "verdicts": verdicts,
         "heard_warning": heard_warning,
-        "glossary": explain_metrics(name for each in tested for name in each.metrics),
+        "glossary": explain_metrics(name for test in tested for name in test.metrics),
     }
     facts: dict[str, Any] = {
         "run": name,
         "finished": outcome.finished,
         "step": history.last,
         "steps": config.steps,
-        "evaluations": [each.name for each in tested],
-        "of other weights": [each.name for each in tested if each.other_weights],
+        "evaluations": [test.name for test in tested],
+        "of other weights": [test.name for test in tested if test.other_weights],
     }
     return RunReport(name, collect_curves(history, config), values, facts)
 

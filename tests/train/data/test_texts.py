@@ -179,7 +179,7 @@ def test_words_that_settings_add_are_known(music: SplitData) -> None:
 def test_a_part_is_told_by_the_tags_of_what_is_heard_in_it(music: SplitData) -> None:
     first, second = rows(music)[:2]
     clips = [*first["clips"], *second["clips"]]
-    both = replace(first.retell(clips=clips), heard=tuple(second["clips"]))
+    both = replace(first.retell(clips=clips), crop_clips=tuple(second["clips"]))
     (text,) = (
         sampler(music, p_caption=0.0).texts([both], Stage(steps=1, loss=InfoNce()), 0).captions
     )

@@ -63,13 +63,13 @@ def choose_two(
     units, options = similarity.shape
     if options < 2 or (correct.sum(axis=1) != 2).any():
         raise ValueError("two options of every unit must be right")
-    both, either, found = (
+    both, either, count = (
         _score_two(similarity, correct) if units else (np.zeros(0), np.zeros(0), np.zeros(0))
     )
     pairs = options * (options - 1)
     chances = {
         "strict": (both, 2 / pairs),
-        "half_credit": (found / 2, 2 / options),
+        "half_credit": (count / 2, 2 / options),
         "any": (either, 1 - (options - 2) * (options - 3) / pairs),
     }
     return {
@@ -94,8 +94,8 @@ def _score_two(
     wrong = drawn_from - right
     both = np.where(one_place, sure * share, right * (right - 1) / ways)
     either = np.where(one_place, np.where(sure > 0, 1.0, share), 1 - wrong * (wrong - 1) / ways)
-    found = np.where(one_place, sure + share, 2 * share)
-    return both, either, found
+    count = np.where(one_place, sure + share, 2 * share)
+    return both, either, count
 
 
 def pair_accuracy(

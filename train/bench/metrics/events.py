@@ -48,8 +48,8 @@ class _Table(pd.DataFrame):
         return _Table
 
     def to_numpy(self, *args: Any, **kwargs: Any) -> np.ndarray:
-        found: np.ndarray = super().to_numpy(*args, **kwargs).copy()
-        return found
+        array: np.ndarray = super().to_numpy(*args, **kwargs).copy()
+        return array
 
 
 @dataclass(frozen=True)
@@ -74,18 +74,19 @@ class Events:
     @classmethod
     def of(cls, states: Sequence[FrameStates]) -> Events:
         """Those of samples with at least one text, whose sound is clear in one of them."""
-        order = [(each == Audibility.FAINT).argsort(axis=0, kind="stable") for each in states]
+        order = [(state == Audibility.FAINT).argsort(axis=0, kind="stable") for state in states]
         states = [
-            np.take_along_axis(each, own, axis=0) for each, own in zip(states, order, strict=True)
+            np.take_along_axis(state, places, axis=0)
+            for state, places in zip(states, order, strict=True)
         ]
         names = tuple(f"t{number}" for number in range(states[0].shape[1]))
         events = tuple(
             tuple(
                 (onset / FRAMES_PER_S, offset / FRAMES_PER_S, name)
-                for name, column in zip(names, each.T, strict=True)
+                for name, column in zip(names, state.T, strict=True)
                 for onset, offset in find_runs(column, Audibility.CLEAR)
             )
-            for each in states
+            for state in states
         )
         return cls(states, order, names, events)
 
@@ -100,8 +101,8 @@ class Events:
 
         def statistic(chosen: Positions) -> float:
             draw = self._draw(deltas, chosen)
-            found = intersection_based.psds(scores=None, audio_durations=draw[1], **draw[0], **PSDS)
-            return float(found[0])
+            score = intersection_based.psds(scores=None, audio_durations=draw[1], **draw[0], **PSDS)
+            return float(score[0])
 
         return statistic
 
@@ -115,32 +116,32 @@ class Events:
 
         def statistic(chosen: Positions) -> float:
             draw, _ = self._draw(deltas, chosen)
-            found = collar_based.best_fscore(scores=None, **draw, **COLLARS)[0]
-            return float(found["macro_average"])
+            best = collar_based.best_fscore(scores=None, **draw, **COLLARS)[0]
+            return float(best["macro_average"])
 
         return statistic
 
     def _tables(self, scores: Sequence[FrameScores]) -> dict[str, _Table]:
         """The scores in the order of the states, with nothing found in the silence at the end."""
-        floor = min(float(each.min()) for each in scores) - 1
+        floor = min(float(score.min()) for score in scores) - 1
         tables = {}
         rows = zip(scores, self.states, self.order, strict=True)
-        for number, (each, states, order) in enumerate(rows):
-            times = np.arange(len(each) + 1) / FRAMES_PER_S
-            moved = np.take_along_axis(each, order, axis=0).astype(np.float64)
+        for number, (score, states, order) in enumerate(rows):
+            times = np.arange(len(score) + 1) / FRAMES_PER_S
+            moved = np.take_along_axis(score, order, axis=0).astype(np.float64)
             judged = np.where(states == Audibility.FAINT, floor, moved)
             table = np.column_stack([times[:-1], times[1:], judged])
             tables[str(number)] = _Table(table, columns=["onset", "offset", *self.names])
         return tables
 
     def _named_events(self) -> dict[str, list[_Event]]:
-        return {str(number): list(each) for number, each in enumerate(self.events)}
+        return {str(number): list(events) for number, events in enumerate(self.events)}
 
     def _draw(self, deltas: Any, chosen: Positions) -> tuple[dict[str, Any], dict[str, float]]:
         """What tells of a draw: of the texts with an event in it, samples again under new names."""
-        there = {name for number in chosen for _, _, name in self.events[number]}
+        used = {name for number in chosen for _, _, name in self.events[number]}
         drawn = {
-            str(place): {name: one for name, one in deltas[str(number)].items() if name in there}
+            str(place): {name: delta for name, delta in deltas[str(number)].items() if name in used}
             for place, number in enumerate(chosen)
         }
         truth = {str(place): list(self.events[number]) for place, number in enumerate(chosen)}
@@ -175,29 +176,29 @@ def localisation(
         seed: Of the bootstrap, and of the draws of chance.
     """
     refuse_missing()
-    if [each.shape for each in scores] != [each.shape for each in states]:
+    if [table.shape for table in scores] != [table.shape for table in states]:
         raise ValueError("scores and states differ in shape")
-    borne = np.any([(each == Audibility.CLEAR).any(axis=0) for each in states], axis=0)
+    borne = np.any([(table == Audibility.CLEAR).any(axis=0) for table in states], axis=0)
     if not borne.any():
         raise ValueError("no sound is ever clear")
-    states = [each[:, borne] for each in states]
+    states = [table[:, borne] for table in states]
     events = Events.of(states)
     random = Randomness(seed).at("localisation", 0)
-    own = [each[:, borne] for each in scores]
-    noise = [np.where(each == SILENT, SILENT, random.random(each.shape)) for each in own]
+    scores = [table[:, borne] for table in scores]
+    noise = [np.where(table == SILENT, SILENT, random.random(table.shape)) for table in scores]
     prepared: dict[str, Callable[[Sequence[FrameScores]], Statistic]] = {
         "psds": events.psds,
         "event_f1": events.best_f1,
-        "frame_auroc": lambda given: FrameRanking.of(given, states).auroc,
+        "frame_auroc": lambda scores: FrameRanking.of(scores, states).auroc,
     }
-    found: dict[str, Metric] = {}
+    metrics: dict[str, Metric] = {}
     for name, prepare in prepared.items():
         chance = prepare(noise)(np.arange(len(states)))
-        statistic = prepare(own)
-        found[f"localisation_{name}"] = measure(
+        statistic = prepare(scores)
+        metrics[f"localisation_{name}"] = measure(
             statistic, len(states), groups, chance, seed, FEWER_DRAWS
         )
-    return found
+    return metrics
 
 
 @dataclass(frozen=True)
@@ -217,7 +218,7 @@ class FrameRanking:
     @classmethod
     def of(cls, scores: Sequence[FrameScores], states: Sequence[FrameStates]) -> FrameRanking:
         """That of the frames in which a text's sound is clear or absent."""
-        sample = np.repeat(np.arange(len(states)), [len(each) for each in states])
+        sample = np.repeat(np.arange(len(states)), [len(table) for table in states])
         score, state = np.concatenate(list(scores)), np.concatenate(list(states))
         samples, ranks, clear = [], [], []
         for text in range(state.shape[1]):
@@ -233,9 +234,9 @@ class FrameRanking:
         It is the chance that a frame with the sound scores higher than one without; a tie counts
         one half.
         """
-        count = max(each.max(initial=-1) for each in self.samples) + 1
+        count = max(numbers.max(initial=-1) for numbers in self.samples) + 1
         times = np.bincount(chosen, minlength=count).astype(np.float64)
-        found = []
+        areas = []
         for sample, rank, clear in zip(self.samples, self.ranks, self.clear, strict=True):
             weight = times[sample]
             with_it = np.bincount(rank, weight * clear)
@@ -243,5 +244,5 @@ class FrameRanking:
             pairs = with_it.sum() * without.sum()
             if pairs:
                 below = without.cumsum() - without / 2
-                found.append(float(with_it @ below) / pairs)
-        return float(np.mean(found)) if found else np.nan
+                areas.append(float(with_it @ below) / pairs)
+        return float(np.mean(areas)) if areas else np.nan

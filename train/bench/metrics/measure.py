@@ -67,12 +67,12 @@ class Metric:
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values, without draws and what was not measured; NaN becomes null."""
-        told = {name: getattr(self, name) for name in ("value", "low", "high", "chance", "n")}
-        beside = {name: getattr(self, name) for name in ("text", "trivial", "prior")}
-        told |= {name: value for name, value in beside.items() if value is not None}
+        figures = {name: getattr(self, name) for name in ("value", "low", "high", "chance", "n")}
+        baselines = {name: getattr(self, name) for name in ("text", "trivial", "prior")}
+        figures |= {name: value for name, value in baselines.items() if value is not None}
         return {
             name: None if isinstance(value, float) and math.isnan(value) else value
-            for name, value in told.items()
+            for name, value in figures.items()
         }
 
 
@@ -114,10 +114,10 @@ def _draw(units: bytes, seed: int, resamples: int) -> Iterator[Positions]:
     generator = np.random.Generator(np.random.Philox(seed))
     for _ in range(resamples):
         chosen = generator.integers(len(sizes), size=len(sizes))
-        taken = sizes[chosen]
+        counts = sizes[chosen]
         # The members of group g are order[starts[g] : starts[g] + sizes[g]].
-        places = np.arange(taken.sum()) + np.repeat(
-            starts[chosen] - np.cumsum(taken) + taken, taken
+        places = np.arange(counts.sum()) + np.repeat(
+            starts[chosen] - np.cumsum(counts) + counts, counts
         )
         yield order[places]
 
@@ -143,10 +143,10 @@ def mean_of(points: np.ndarray) -> Statistic:
 
 def check_similarity(similarity: np.ndarray, shape: tuple[int | None, ...]) -> None:
     """Refuse similarities of another shape (None stands for any size), or that are not finite."""
-    wanted = similarity.ndim == len(shape) and all(
-        size is None or size == given for size, given in zip(shape, similarity.shape, strict=True)
+    fits = similarity.ndim == len(shape) and all(
+        size is None or size == length for size, length in zip(shape, similarity.shape, strict=True)
     )
-    if not wanted:
+    if not fits:
         raise ValueError(f"similarities of shape {similarity.shape}, expected {shape}")
     if not np.isfinite(similarity).all():
         raise ValueError("similarities hold NaN or infinity")

@@ -28,7 +28,7 @@ ScoredWindows: TypeAlias = Float[np.ndarray, "_windows 3"]
 
 def moment_retrieval(
     predicted: Sequence[ScoredWindows],
-    wanted: Sequence[Windows],
+    targets: Sequence[Windows],
     lengths: Float[np.ndarray, " queries"],
     groups: Int[np.ndarray, " queries"] | None = None,
     seed: int = 0,
@@ -38,27 +38,27 @@ def moment_retrieval(
     Chance is one window drawn at random, from all that lie in the recording.
 
     Args:
-        wanted: The windows of each query, one at least.
+        targets: The windows of each query, one at least.
         lengths: Of each query's recording, in seconds.
 
     Returns:
         `r1@0.5`, `r1@0.7` and `map`.
     """
-    queries = [*zip(predicted, wanted, lengths.tolist(), strict=True)]
-    if not all(map(len, wanted)):
+    queries = [*zip(predicted, targets, lengths.tolist(), strict=True)]
+    if not all(map(len, targets)):
         raise ValueError("a query without a window cannot be judged")
-    heads = [(mine[:MOST_PREDICTED], own) for mine, own, _ in queries]
-    ious = [overlap(mine[:, :2], own) for mine, own in heads]
+    heads = [(windows[:MOST_PREDICTED], target) for windows, target, _ in queries]
+    ious = [overlap(windows[:, :2], target) for windows, target in heads]
     firsts = np.array([iou[0].max() if len(iou) else 0.0 for iou in ious])
     precisions = [
-        np.mean([_average_precision(iou, mine[:, 2], least) for least in AP_IOUS])
-        for iou, (mine, _) in zip(ious, heads, strict=True)
+        np.mean([_average_precision(iou, windows[:, 2], least) for least in AP_IOUS])
+        for iou, (windows, _) in zip(ious, heads, strict=True)
     ]
     guesses = {
-        least: np.array([guess(own, length, least) for _, own, length in queries])
+        least: np.array([guess(target, length, least) for _, target, length in queries])
         for least in {*R1_IOUS, *AP_IOUS}
     }
-    shares = np.array([1 / len(own) for own in wanted])
+    shares = np.array([1 / len(target) for target in targets])
     points = {f"r1@{at}": ((firsts >= at).astype(float), guesses[at]) for at in R1_IOUS}
     points["map"] = np.array(precisions), shares * np.mean([guesses[at] for at in AP_IOUS], axis=0)
     return {
@@ -77,7 +77,7 @@ def overlap(first: Windows, second: Windows) -> Float[np.ndarray, "first second"
 
 
 def _average_precision(
-    iou: Float[np.ndarray, "predicted wanted"],
+    iou: Float[np.ndarray, "predicted targets"],
     scores: Float[np.ndarray, " predicted"],
     least: float,
 ) -> float:
@@ -96,7 +96,7 @@ def _average_precision(
     return float((ahead * right).sum() / iou.shape[1])
 
 
-def guess(wanted: Windows, length: float, least: float) -> float:
+def guess(windows: Windows, length: float, least: float) -> float:
     """How likely a random window overlaps one of these, which are apart, by so much at least.
 
     Args:
@@ -104,7 +104,7 @@ def guess(wanted: Windows, length: float, least: float) -> float:
         least: Intersection over union, at least 0.5: two windows are never met at once.
     """
     area = 0.0
-    for start, end in wanted:
+    for start, end in windows:
         # By how much a guess starts and ends earlier or later: of each of the four cases, those
         # that are near enough form a triangle, which ends where the recording does.
         size, behind = (1 - least) * (end - start), length - end
@@ -118,8 +118,8 @@ def guess(wanted: Windows, length: float, least: float) -> float:
 def _triangle(size: float, a: float, b: float, most_x: float, most_y: float) -> float:
     """Area of the points with a x + b y <= size, where x and y are from 0 to their most."""
     cut_x, cut_y = max(size - a * most_x, 0), max(size - b * most_y, 0)
-    both = max(size - a * most_x - b * most_y, 0)
-    return (size**2 - cut_x**2 - cut_y**2 + both**2) / (2 * a * b)
+    corner = max(size - a * most_x - b * most_y, 0)
+    return (size**2 - cut_x**2 - cut_y**2 + corner**2) / (2 * a * b)
 
 
 def absence(

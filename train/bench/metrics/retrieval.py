@@ -44,8 +44,8 @@ def retrieval(
     points = query_points(similarity, correct)
     ranks = points.pop("median_rank")
     metrics = {
-        name: measure(mean_of(each), len(each), groups, chance(name, right, items), seed)
-        for name, each in points.items()
+        name: measure(mean_of(values), len(values), groups, chance(name, right, items), seed)
+        for name, values in points.items()
     }
     metrics["median_rank"] = measure(
         lambda chosen: float(np.median(ranks[chosen])),
@@ -87,10 +87,10 @@ def chance(name: str, right: Int[np.ndarray, " queries"], items: int) -> float:
         return average_precision_chance(right, items, AP_RANKS)
     chances = _hit_chances(right, items)
     if name != "median_rank":
-        *_, found = islice(chances, int(name.removeprefix("r")))
-        return found
+        *_, level = islice(chances, int(name.removeprefix("r")))
+        return level
     # The smallest rank that the best right item of a query reaches with a chance of one half.
-    return float(next(rank for rank, found in enumerate(chances, 1) if found >= 0.5 - _ROUNDING))
+    return float(next(rank for rank, level in enumerate(chances, 1) if level >= 0.5 - _ROUNDING))
 
 
 _ROUNDING: Final = 1e-9
@@ -105,7 +105,7 @@ def average_precision_at(
 
     The sum is divided by the right items that k places can hold, min(right, k).
     """
-    found = np.zeros(len(similarity))
+    averages = np.zeros(len(similarity))
     items = similarity.shape[1]
     places = min(k, items)
     for query, (row, right) in enumerate(zip(similarity, correct, strict=True)):
@@ -115,8 +115,8 @@ def average_precision_at(
         order = near[np.lexsort((right[near], -row[near]))][:places]
         hits = right[order]
         precision = np.cumsum(hits) / np.arange(1, places + 1)
-        found[query] = (precision * hits).sum() / min(right.sum(), k)
-    return found
+        averages[query] = (precision * hits).sum() / min(right.sum(), k)
+    return averages
 
 
 def average_precision_chance(right: Int[np.ndarray, " queries"], items: int, k: int) -> float:
@@ -172,12 +172,12 @@ def subset_retrieval(
         raise ValueError(f"{subsets} subsets of {size} of {audios} audios")
     generator = np.random.Generator(np.random.Philox(seed))
     drawn = [np.sort(generator.permutation(audios)[:size]) for _ in range(subsets)]
-    said = [np.flatnonzero(correct[part].any(axis=0)) for part in drawn]
-    numbers = np.arange(audios) if groups is None else groups
-    said_in = numbers[correct.argmax(axis=0)] if text_groups is None else text_groups
+    texts = [np.flatnonzero(correct[part].any(axis=0)) for part in drawn]
+    groups = np.arange(audios) if groups is None else groups
+    text_groups = groups[correct.argmax(axis=0)] if text_groups is None else text_groups
     return {
-        "audio_to_text": _measure_one_way(similarity, correct, drawn, said, numbers, seed),
-        "text_to_audio": _measure_one_way(similarity.T, correct.T, said, drawn, said_in, seed),
+        "audio_to_text": _measure_one_way(similarity, correct, drawn, texts, groups, seed),
+        "text_to_audio": _measure_one_way(similarity.T, correct.T, texts, drawn, text_groups, seed),
     }
 
 
@@ -190,21 +190,21 @@ def _measure_one_way(
     seed: int,
 ) -> dict[str, Metric]:
     """Retrieval of some queries among some items, subset by subset."""
-    asked = np.unique(np.concatenate(queries))
-    points: dict[str, Float[np.ndarray, "subsets asked"]] = {}
+    drawn = np.unique(np.concatenate(queries))
+    points: dict[str, Float[np.ndarray, "subsets drawn"]] = {}
     chances: dict[str, list[float]] = {}
     for number, (rows, columns) in enumerate(zip(queries, items, strict=True)):
         right = correct[np.ix_(rows, columns)]
-        found = query_points(similarity[np.ix_(rows, columns)], right)
-        for name, each in found.items():
-            table = points.setdefault(name, np.full((len(queries), len(asked)), np.nan))
-            table[number, np.searchsorted(asked, rows)] = each
+        measured = query_points(similarity[np.ix_(rows, columns)], right)
+        for name, values in measured.items():
+            table = points.setdefault(name, np.full((len(queries), len(drawn)), np.nan))
+            table[number, np.searchsorted(drawn, rows)] = values
             chances.setdefault(name, []).append(chance(name, right.sum(axis=1), len(columns)))
     return {
         name: measure(
             _mean_of_medians(table) if name == "median_rank" else _mean_of_means(table),
-            len(asked),
-            groups[asked],
+            len(drawn),
+            groups[drawn],
             float(np.mean(chances[name])),
             seed,
         )
@@ -213,12 +213,12 @@ def _measure_one_way(
 
 
 def _mean_of_means(points: Float[np.ndarray, "subsets queries"]) -> Statistic:
-    there = (~np.isnan(points)).astype(float)
+    measured = (~np.isnan(points)).astype(float)
     values = np.nan_to_num(points)
 
     def statistic(chosen: Positions) -> float:
         times = np.bincount(chosen, minlength=points.shape[1])
-        count = there @ times
+        count = measured @ times
         # A bootstrap draw may miss all queries of a small subset.
         held = count > 0
         return float(np.mean((values @ times)[held] / count[held])) if held.any() else math.nan
@@ -305,11 +305,11 @@ class Ranked:
         count = len(self.order)
         total = np.bincount(self.classes, times, count)
         right_ahead = times.cumsum() - times - (total.cumsum() - total)[self.classes]
-        found = np.zeros(count)
+        sums = np.zeros(count)
         # Copies of an item stand one behind the other.
         for copy in range(1, int(times.max(initial=0)) + 1):
-            there = times >= copy
-            precision = (right_ahead[there] + copy) / (ahead[there] + copy)
-            found += np.bincount(self.classes[there], precision, count)
+            repeated = times >= copy
+            precision = (right_ahead[repeated] + copy) / (ahead[repeated] + copy)
+            sums += np.bincount(self.classes[repeated], precision, count)
         held = total > 0
-        return float(np.mean(found[held] / total[held])) if held.any() else math.nan
+        return float(np.mean(sums[held] / total[held])) if held.any() else math.nan

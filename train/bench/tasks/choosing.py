@@ -15,7 +15,7 @@ from jaxtyping import Int
 from synth.base.rng import Randomness
 from synth.corpus.schema import compared_with
 from synth.labels.connective import Connective
-from train.bench.embedder import Embeddings, Said
+from train.bench.embedder import Embeddings, TextEmbeddings
 from train.bench.metrics import (
     Metric,
     bat,
@@ -42,29 +42,29 @@ def plan_negation(samples: Samples, settings: BenchSettings) -> TaskPlan | TaskR
     All are over the same samples, those that have every kind of caption the split has; of these at
     most `negation_sample`, drawn at random.
     """
-    said_of = [_find_versions(row) for row in samples.rows]
-    kinds = [kind for kind in (ORIGINAL, *KINDS) if any(kind in each for each in said_of)]
+    versions_of = [_find_versions(row) for row in samples.rows]
+    kinds = [kind for kind in (ORIGINAL, *KINDS) if any(kind in texts for texts in versions_of)]
     if kinds == [ORIGINAL] or not kinds:
         return TaskRefusal("no false text denies half or all of a caption's tags")
-    whole = [number for number, each in enumerate(said_of) if len(each) == len(kinds)]
+    whole = [number for number, texts in enumerate(versions_of) if len(texts) == len(kinds)]
     if not whole:
         return TaskRefusal("no sample has its caption with half and with all of its tags denied")
     order = Randomness(settings.seed).at("bench/negation", 0).permutation(len(whole))
     chosen = [whole[place] for place in sorted(order[: settings.negation_sample].tolist())]
-    versions = {kind: [said_of[number][kind] for number in chosen] for kind in kinds}
+    versions = {kind: [versions_of[number][kind] for number in chosen] for kind in kinds}
 
-    def measure(audio: Embeddings, said: Said) -> dict[str, Metric]:
+    def measure(audio: Embeddings, vectors: TextEmbeddings) -> dict[str, Metric]:
         groups = samples.groups[chosen]
-        found: dict[str, Metric] = {}
+        metrics: dict[str, Metric] = {}
         for kind in kinds:
-            found |= _measure_recall(
-                kind, versions[kind], audio[chosen], said, groups, settings.seed
+            metrics |= _measure_recall(
+                kind, versions[kind], audio[chosen], vectors, groups, settings.seed
             )
         for truer, falser in combinations(kinds, 2):
             pairs = list(zip(versions[truer], versions[falser], strict=True))
-            similarity = similarities(audio, said, list(zip(chosen, pairs, strict=True)))
-            found[f"negation_{truer}_{falser}"] = pair_accuracy(similarity, groups, settings.seed)
-        return found
+            similarity = similarities(audio, vectors, list(zip(chosen, pairs, strict=True)))
+            metrics[f"negation_{truer}_{falser}"] = pair_accuracy(similarity, groups, settings.seed)
+        return metrics
 
     left_out = {
         "samples that lack a negated caption": len(samples.rows) - len(whole),
@@ -75,26 +75,26 @@ def plan_negation(samples: Samples, settings: BenchSettings) -> TaskPlan | TaskR
 
 def _find_versions(row: ManifestRow) -> dict[str, str]:
     """The caption, and its first half and fully negated version where there is one."""
-    found = {ORIGINAL: row["caption"]}
+    versions = {ORIGINAL: row["caption"]}
     for name, kind in KINDS.items():
         texts = [text["text"] for text in row["negatives"] if text["kind"] == kind]
         if texts:
-            found[name] = texts[0]
-    return found
+            versions[name] = texts[0]
+    return versions
 
 
 def _measure_recall(
     kind: str,
     texts: list[str],
     audio: Embeddings,
-    said: Said,
+    vectors: TextEmbeddings,
     groups: Int[np.ndarray, " samples"],
     seed: int,
 ) -> dict[str, Metric]:
     """R@10 both ways; a text is right for every sample that it is a version of the caption of."""
     unique = list(dict.fromkeys(texts))
     correct = np.array(texts)[:, None] == np.array(unique)[None, :]
-    similarity = audio @ np.stack([said[text] for text in unique]).T
+    similarity = audio @ np.stack([vectors[text] for text in unique]).T
     back = groups[correct.argmax(axis=0)]
     return {
         f"negation_{kind}_audio_to_text_{_K}": retrieval(similarity, correct, groups, seed)[_K],
@@ -120,8 +120,8 @@ def plan_bat(samples: Samples, settings: BenchSettings) -> TaskPlan | TaskRefusa
     if not pairs:
         return TaskRefusal("no false text is a caption with before and after exchanged")
 
-    def measure(audio: Embeddings, said: Said) -> dict[str, Metric]:
-        similarity = similarities(audio, said, pairs)
+    def measure(audio: Embeddings, vectors: TextEmbeddings) -> dict[str, Metric]:
+        similarity = similarities(audio, vectors, pairs)
         return {"bat": bat(similarity, np.array(is_after), np.array(groups), settings.seed)}
 
     return TaskPlan(tuple(text for _, both in pairs for text in both), measure)
@@ -167,9 +167,9 @@ def plan_triplets(samples: Samples, settings: BenchSettings) -> TaskPlan | TaskR
     if not whole:
         return TaskRefusal("no group has the same sounds with before, after and while")
 
-    def measure(audio: Embeddings, said: Said) -> dict[str, Metric]:
+    def measure(audio: Embeddings, vectors: TextEmbeddings) -> dict[str, Metric]:
         blocks = [
-            audio[chosen] @ np.stack([said[rows[position]["caption"]] for position in chosen]).T
+            audio[chosen] @ np.stack([vectors[rows[position]["caption"]] for position in chosen]).T
             for chosen in whole
         ]
         return {"triplets": triplet_accuracy(np.array(blocks), settings.seed)}
@@ -222,14 +222,14 @@ def _blocks_of_group(
 def score_blocks(
     blocks: Sequence[Block],
     audio: Embeddings,
-    said: Said,
+    vectors: TextEmbeddings,
     positions: Mapping[int, int],
 ) -> dict[str, Metric]:
     """`text`, `audio` and `group`, as `metrics.block_scores` tells them."""
-    sounds = np.array([[positions[number] for number in each.sounds] for each in blocks])
-    texts = np.stack([[said[text] for text in each.texts] for each in blocks])
+    sounds = np.array([[positions[number] for number in block.sounds] for block in blocks])
+    texts = np.stack([[vectors[text] for text in block.texts] for block in blocks])
     similarity = np.einsum("bid,bjd->bij", audio[sounds], texts)
-    groups = np.unique([each.group for each in blocks], return_inverse=True)[1]
+    groups = np.unique([block.group for block in blocks], return_inverse=True)[1]
     return block_scores(similarity, groups.astype(np.int64))
 
 
@@ -243,25 +243,25 @@ class Instance:
 
 def plan_compa(instances: Sequence[Instance], settings: BenchSettings) -> TaskPlan:
     """`compa_pairs_*`, `compa_triplets_*` where there are any, and `compa_all_*`."""
-    threefold = [number for number, each in enumerate(instances) if len(each.sounds) == 3]
+    threefold = [number for number, instance in enumerate(instances) if len(instance.sounds) == 3]
 
-    def block(each: Instance, k: int, audio: Embeddings, said: Said) -> np.ndarray:
-        texts = np.stack([said[text] for text in each.captions[:k]])
-        similarity: np.ndarray = audio[list(each.sounds[:k])] @ texts.T
+    def block(instance: Instance, k: int, audio: Embeddings, vectors: TextEmbeddings) -> np.ndarray:
+        texts = np.stack([vectors[text] for text in instance.captions[:k]])
+        similarity: np.ndarray = audio[list(instance.sounds[:k])] @ texts.T
         return similarity
 
-    def measure(audio: Embeddings, said: Said) -> dict[str, Metric]:
-        pairs = np.array([block(each, 2, audio, said) for each in instances])
-        triplets = [block(instances[number], 3, audio, said) for number in threefold]
-        found = compa(
+    def measure(audio: Embeddings, vectors: TextEmbeddings) -> dict[str, Metric]:
+        pairs = np.array([block(instance, 2, audio, vectors) for instance in instances])
+        triplets = [block(instances[number], 3, audio, vectors) for number in threefold]
+        metrics = compa(
             pairs,
             np.array(triplets, dtype=np.float64).reshape(-1, 3, 3),
             np.array(threefold, dtype=np.int64),
             settings.seed,
         )
-        return {f"compa_{name}": metric for name, metric in found.items() if metric.n}
+        return {f"compa_{name}": metric for name, metric in metrics.items() if metric.n}
 
-    return TaskPlan(tuple(text for each in instances for text in each.captions), measure)
+    return TaskPlan(tuple(text for instance in instances for text in instance.captions), measure)
 
 
 def plan_negatives(samples: Samples, settings: BenchSettings) -> TaskPlan | TaskRefusal:
@@ -275,16 +275,16 @@ def plan_negatives(samples: Samples, settings: BenchSettings) -> TaskPlan | Task
     if not pairs:
         return TaskRefusal("no sample has a false text")
 
-    def measure(audio: Embeddings, said: Said) -> dict[str, Metric]:
-        similarity = similarities(audio, said, pairs)
+    def measure(audio: Embeddings, vectors: TextEmbeddings) -> dict[str, Metric]:
+        similarity = similarities(audio, vectors, pairs)
         kind, group = np.array(kinds), np.array(groups)
-        found = {"negatives": pair_accuracy(similarity, group, settings.seed)}
+        metrics = {"negatives": pair_accuracy(similarity, group, settings.seed)}
         for name in sorted(set(kinds)):
             chosen = kind == name
-            found[f"negatives_{name}"] = pair_accuracy(
+            metrics[f"negatives_{name}"] = pair_accuracy(
                 similarity[chosen], group[chosen], settings.seed
             )
-        return found
+        return metrics
 
     without = {"samples without a false text": sum(not row["negatives"] for row in samples.rows)}
     return TaskPlan(tuple(text for _, both in pairs for text in both), measure, without)
@@ -306,10 +306,11 @@ class SoundQuestion:
 def plan_questions(questions: Sequence[SoundQuestion], settings: BenchSettings) -> TaskPlan:
     """`questions`: how often the closest answer is a right one."""
 
-    def measure(audio: Embeddings, said: Said) -> dict[str, Metric]:
-        similarity = similarities(audio, said, [(each.sound, each.texts) for each in questions])
-        right = np.array([each.right for each in questions])
-        sounds = np.array([each.sound for each in questions])
+    def measure(audio: Embeddings, vectors: TextEmbeddings) -> dict[str, Metric]:
+        choices = [(question.sound, question.texts) for question in questions]
+        similarity = similarities(audio, vectors, choices)
+        right = np.array([question.right for question in questions])
+        sounds = np.array([question.sound for question in questions])
         return {"questions": choose_one(similarity, right, sounds, settings.seed)}
 
-    return TaskPlan(tuple(text for each in questions for text in each.texts), measure)
+    return TaskPlan(tuple(text for question in questions for text in question.texts), measure)

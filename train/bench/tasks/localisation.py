@@ -18,7 +18,7 @@ from train.bench.embedder import (
     Embedder,
     Embeddings,
     FrameEmbedder,
-    Said,
+    TextEmbeddings,
     check_finite,
     cut_to_longest,
     embed_sounds,
@@ -43,27 +43,27 @@ def plan_samples(
     chosen: list[int] = np.flatnonzero(labelled).tolist()
     if not chosen:
         return TaskRefusal("no sample has labels with times")
-    named = sorted({label for number in chosen for label in samples.rows[number]["labels"]})
+    labels = sorted({label for number in chosen for label in samples.rows[number]["labels"]})
 
-    def measure(audio: Embeddings, said: Said) -> dict[str, Metric]:
+    def measure(audio: Embeddings, vectors: TextEmbeddings) -> dict[str, Metric]:
         return {}
 
     def measure_frames(scores: Sequence[FrameScores]) -> dict[str, Metric]:
-        states = [_states(samples.rows[number], named, rate) for number in chosen]
-        kept = [scores[number] for number in chosen]
-        return localisation(kept, states, samples.groups[chosen], settings.seed)
+        states = [_states(samples.rows[number], labels, rate) for number in chosen]
+        chosen_scores = [scores[number] for number in chosen]
+        return localisation(chosen_scores, states, samples.groups[chosen], settings.seed)
 
     return TaskPlan(
-        tuple(map(text_of, named)),
+        tuple(map(text_of, labels)),
         measure,
         {_UNLABELLED: len(samples.rows) - len(chosen)},
         measure_frames,
     )
 
 
-def _states(row: ManifestRow, named: Sequence[str], rate: int) -> FrameStates:
-    heard, length = read_timeline(row), row["frames"]
-    columns = [label_frames(label, heard, length, frame_length(rate)) for label in named]
+def _states(row: ManifestRow, labels: Sequence[str], rate: int) -> FrameStates:
+    timeline, length = read_timeline(row), row["frames"]
+    columns = [label_frames(label, timeline, length, frame_length(rate)) for label in labels]
     return np.stack(columns, axis=1)
 
 
@@ -84,8 +84,8 @@ def frames_of(embedder: Embedder, settings: BenchSettings) -> tuple[FrameEmbedde
 
 def describe_frames(embedder: Embedder, settings: BenchSettings) -> str:
     """How frames get their scores, for a report."""
-    if own := frames_of(embedder, settings):
-        return f"the model's own embeddings of {own[1] / embedder.sample_rate:g} s"
+    if native := frames_of(embedder, settings):
+        return f"the model's own embeddings of {native[1] / embedder.sample_rate:g} s"
     window_s, hop_s = settings.window_s or DEFAULT_WINDOW_S, settings.hop_s or DEFAULT_HOP_S
     return f"windows of {window_s:g} s every {hop_s:g} s"
 
@@ -94,7 +94,7 @@ def score_frames(
     embedder: Embedder,
     sounds: Sequence[SoundItem],
     texts: Sequence[str],
-    said: Said,
+    vectors: TextEmbeddings,
     settings: BenchSettings,
     observer: Observer | None = None,
 ) -> list[FrameScores]:
@@ -102,20 +102,20 @@ def score_frames(
 
     A frame that several stretches of a model share has their mean, by how much of it each covers.
     """
-    rate, own = embedder.sample_rate, frames_of(embedder, settings)
+    rate, native = embedder.sample_rate, frames_of(embedder, settings)
     window_s = settings.window_s or DEFAULT_WINDOW_S
     window, hop = round(window_s * rate), round((settings.hop_s or DEFAULT_HOP_S) * rate)
-    if not own and embedder.longest is not None and window > embedder.longest:
+    if not native and embedder.longest is not None and window > embedder.longest:
         raise SpecError(
             f"windows of {window_s:g} s: the model takes {embedder.longest / rate:g} s",
             fix="give a shorter window",
         )
-    wanted = np.array([said[text] for text in texts])
+    targets = np.array([vectors[text] for text in texts])
     scores: list[FrameScores] = []
     for sound in track(sounds, observer or Silent(), "listen", "sounds"):
         waveform = sound.load(rate)
-        if own:
-            model, step = own
+        if native:
+            model, step = native
             whole = cut_to_longest(waveform, sound.name, embedder, settings.cut)
             (embedded,) = model.frames([whole])
             check_finite(embedded, [sound.name] * len(embedded))
@@ -124,7 +124,7 @@ def score_frames(
             parts = windows(waveform, sound.name, window, hop)
             fitted = fill_up(parts, settings.padding, embedder.longest)
             embedded, _ = embed_sounds(embedder, fitted)
-        scores.append(_spread(embedded @ wanted.T, waveform, step, rate))
+        scores.append(_spread(embedded @ targets.T, waveform, step, rate))
     return scores
 
 
@@ -152,8 +152,8 @@ def _spread(
     ends = np.minimum(begin + rate, start + step * FRAMES_PER_S)
     overlap = np.maximum(ends - np.maximum(begin, start), 0).astype(np.float64)
     covered = overlap.sum(axis=1, keepdims=True)
-    found = overlap @ scores / np.maximum(covered, 1)
+    means = overlap @ scores / np.maximum(covered, 1)
     edges = [min(int(k * length), len(waveform)) for k in range(count + 1)]
     loud = np.add.reduceat(waveform != 0, edges[:-1]) > 0
-    heard = (covered[:, 0] > 0) & loud
-    return np.where(heard[:, None], found, SILENT).astype(np.float32)
+    sounding = (covered[:, 0] > 0) & loud
+    return np.where(sounding[:, None], means, SILENT).astype(np.float32)

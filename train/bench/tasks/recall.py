@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from synth.base.errors import SpecError
-from train.bench.embedder import Embeddings, Said
+from train.bench.embedder import Embeddings, TextEmbeddings
 from train.bench.metrics import Metric, bat, retrieval
 from train.bench.metrics.measure import number_keys
 from train.bench.plan import TaskPlan, TaskRefusal
@@ -30,12 +30,12 @@ def plan_samples(samples: Samples, settings: BenchSettings) -> TaskPlan:
     for position, row in enumerate(rows):
         first.setdefault(row["caption"], position)
 
-    def measure(audio: Embeddings, said: Said) -> dict[str, Metric]:
-        heard = number_keys([find_meaning(row["caption"], row["claim"]) for row in rows])
-        said_by = list(first.values())
-        correct = heard[:, None] == heard[said_by][None, :]
-        similarity = audio @ np.stack([said[text] for text in first]).T
-        return retrieval_both_ways(similarity, correct, groups, groups[said_by], settings)
+    def measure(audio: Embeddings, vectors: TextEmbeddings) -> dict[str, Metric]:
+        meanings = number_keys([find_meaning(row["caption"], row["claim"]) for row in rows])
+        positions = list(first.values())
+        correct = meanings[:, None] == meanings[positions][None, :]
+        similarity = audio @ np.stack([vectors[text] for text in first]).T
+        return retrieval_both_ways(similarity, correct, groups, groups[positions], settings)
 
     return TaskPlan(tuple(first), measure)
 
@@ -56,14 +56,14 @@ def plan_captions(
     """
     _check_subsets(sounds, settings)
     texts = {text: number for number, text in enumerate(dict.fromkeys(t for _, t in captions))}
-    sound = np.array([each for each, _ in captions])
+    sound = np.array([sound for sound, _ in captions])
     text = np.array([texts[caption] for _, caption in captions])
     query = np.arange(len(captions)) if settings.every_caption else text
 
-    def measure(audio: Embeddings, said: Said) -> dict[str, Metric]:
+    def measure(audio: Embeddings, vectors: TextEmbeddings) -> dict[str, Metric]:
         correct = np.zeros((sounds, query.max() + 1), dtype=bool)
         correct[sound, query] = True
-        similarity = audio @ np.stack([said[caption] for caption in texts]).T
+        similarity = audio @ np.stack([vectors[caption] for caption in texts]).T
         if settings.every_caption:
             # Taken from one product, so that equal captions tie exactly.
             similarity = similarity[:, text]
@@ -110,15 +110,15 @@ def plan_pte(
     if not sentences:
         return TaskRefusal("no sentence was made")
 
-    def measure(audio: Embeddings, said: Said) -> dict[str, Metric]:
-        sounds = sorted({each.sound for each in sentences})
-        words = sorted({each.connective for each in sentences})
-        found = _measure_versions("pte", "r1", sentences, sounds, audio, said, settings.seed)
+    def measure(audio: Embeddings, vectors: TextEmbeddings) -> dict[str, Metric]:
+        sounds = sorted({sentence.sound for sentence in sentences})
+        words = sorted({sentence.connective for sentence in sentences})
+        metrics = _measure_versions("pte", "r1", sentences, sounds, audio, vectors, settings.seed)
         for word in words if len(words) > 1 else ():
-            chosen = [each for each in sentences if each.connective == word]
+            chosen = [sentence for sentence in sentences if sentence.connective == word]
             name = f"pte_{word.replace(' ', '_')}"
-            found |= _measure_versions(name, "r1", chosen, sounds, audio, said, settings.seed)
-        return found
+            metrics |= _measure_versions(name, "r1", chosen, sounds, audio, vectors, settings.seed)
+        return metrics
 
     return TaskPlan(_list_texts(sentences), measure)
 
@@ -127,15 +127,15 @@ def plan_bat(
     sentences: Sequence[ProbedSentence], settings: BenchSettings
 ) -> TaskPlan | TaskRefusal:
     """`bat`: how often the caption is closer to its sound than with the word exchanged."""
-    kept = [each for each in sentences if each.connective in (BEFORE, AFTER)]
+    kept = [sentence for sentence in sentences if sentence.connective in (BEFORE, AFTER)]
     if not kept:
         return TaskRefusal("no sentence with before or after was made")
 
-    def measure(audio: Embeddings, said: Said) -> dict[str, Metric]:
-        pairs = [(each.sound, (each.caption, each.swapped)) for each in kept]
-        is_after = np.array([each.connective == AFTER for each in kept])
-        sounds = np.array([each.sound for each in kept])
-        return {"bat": bat(similarities(audio, said, pairs), is_after, sounds, settings.seed)}
+    def measure(audio: Embeddings, vectors: TextEmbeddings) -> dict[str, Metric]:
+        pairs = [(sentence.sound, (sentence.caption, sentence.swapped)) for sentence in kept]
+        is_after = np.array([sentence.connective == AFTER for sentence in kept])
+        sounds = np.array([sentence.sound for sentence in kept])
+        return {"bat": bat(similarities(audio, vectors, pairs), is_after, sounds, settings.seed)}
 
     return TaskPlan(_list_texts(kept), measure, _count_passed_over(sentences, kept))
 
@@ -147,18 +147,19 @@ def plan_as_then(
 
     `as_original_r10`, `as_swapped_r10` (said with then), and the same of `then`.
     """
-    kept = [each for each in sentences if each.connective in _OTHER]
+    kept = [sentence for sentence in sentences if sentence.connective in _OTHER]
     if not kept:
         return TaskRefusal("no sentence with as or then was made")
 
-    def measure(audio: Embeddings, said: Said) -> dict[str, Metric]:
-        found: dict[str, Metric] = {}
+    def measure(audio: Embeddings, vectors: TextEmbeddings) -> dict[str, Metric]:
+        metrics: dict[str, Metric] = {}
         for word in _OTHER:
-            chosen = [each for each in kept if each.connective == word]
-            if chosen:
-                sounds = sorted({each.sound for each in chosen})
-                found |= _measure_versions(word, "r10", chosen, sounds, audio, said, settings.seed)
-        return found
+            chosen = [sentence for sentence in kept if sentence.connective == word]
+            if not chosen:
+                continue
+            sounds = sorted({sentence.sound for sentence in chosen})
+            metrics |= _measure_versions(word, "r10", chosen, sounds, audio, vectors, settings.seed)
+        return metrics
 
     return TaskPlan(_list_texts(kept), measure, _count_passed_over(sentences, kept))
 
@@ -169,25 +170,25 @@ def _measure_versions(
     sentences: Sequence[ProbedSentence],
     sounds: Sequence[int],
     audio: Embeddings,
-    said: Said,
+    vectors: TextEmbeddings,
     seed: int,
 ) -> dict[str, Metric]:
     """Recall of the sound of each sentence, by its caption and by what the probe made of it."""
-    own = np.array([each.sound for each in sentences])
-    correct = own[:, None] == np.array(sounds)[None, :]
-    found = {}
+    owners = np.array([sentence.sound for sentence in sentences])
+    correct = owners[:, None] == np.array(sounds)[None, :]
+    metrics = {}
     for version, texts in (
-        ("original", [each.caption for each in sentences]),
-        ("swapped", [each.swapped for each in sentences]),
+        ("original", [sentence.caption for sentence in sentences]),
+        ("swapped", [sentence.swapped for sentence in sentences]),
     ):
-        similarity = np.stack([said[text] for text in texts]) @ audio[list(sounds)].T
+        similarity = np.stack([vectors[text] for text in texts]) @ audio[list(sounds)].T
         # Sentences about one sound are not independent.
-        found[f"{name}_{version}_{metric}"] = retrieval(similarity, correct, own, seed)[metric]
-    return found
+        metrics[f"{name}_{version}_{metric}"] = retrieval(similarity, correct, owners, seed)[metric]
+    return metrics
 
 
 def _list_texts(sentences: Sequence[ProbedSentence]) -> tuple[str, ...]:
-    return tuple(text for each in sentences for text in (each.caption, each.swapped))
+    return tuple(text for sentence in sentences for text in (sentence.caption, sentence.swapped))
 
 
 def _count_passed_over(

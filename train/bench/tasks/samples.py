@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from synth.scene.scene import Concat, Event, Overlay, from_text
-from train.bench.embedder import Embeddings, Said
+from train.bench.embedder import Embeddings, TextEmbeddings
 from train.bench.metrics import Metric, retrieval, subset_retrieval
 from train.bench.metrics.measure import number_keys
 from train.bench.settings import BenchSettings
@@ -58,12 +58,12 @@ class Samples:
 
 
 def similarities(
-    audio: Embeddings, said: Said, choices: Sequence[SoundAndTexts]
+    audio: Embeddings, vectors: TextEmbeddings, choices: Sequence[SoundAndTexts]
 ) -> Float[np.ndarray, "choices texts"]:
     """Cosine of each sound to each of its texts, as many texts for every sound."""
     width = len(choices[0][1]) if choices else 0
-    found = [[float(audio[sound] @ said[text]) for text in texts] for sound, texts in choices]
-    return np.array(found, dtype=np.float64).reshape(len(choices), width)
+    cosines = [[float(audio[sound] @ vectors[text]) for text in texts] for sound, texts in choices]
+    return np.array(cosines, dtype=np.float64).reshape(len(choices), width)
 
 
 def retrieval_both_ways(
@@ -89,4 +89,4 @@ def retrieval_both_ways(
             "audio_to_text": retrieval(similarity, correct, groups, settings.seed),
             "text_to_audio": retrieval(similarity.T, correct.T, text_groups, settings.seed),
         }
-    return {f"{way}_{name}": one for way, found in ways.items() for name, one in found.items()}
+    return {f"{way}_{name}": metric for way, part in ways.items() for name, metric in part.items()}

@@ -20,7 +20,7 @@ from jaxtyping import Bool, Int
 
 from synth.base.rng import Randomness
 from synth.labels.lexicon import Phrase, could_be_called
-from train.bench.embedder import Embeddings, Said
+from train.bench.embedder import Embeddings, TextEmbeddings
 from train.bench.metrics import (
     Metric,
     choose_one,
@@ -45,7 +45,7 @@ def plan_zste(samples: Samples, settings: BenchSettings) -> TaskPlan | TaskRefus
     if len(samples.classes) < 2:
         return TaskRefusal("there are fewer than two classes")
     single: list[tuple[int, str]] = []
-    heard: list[SoundPair] = []
+    pairs: list[SoundPair] = []
     other = 0
     for number in range(len(samples.rows)):
         kind, labels = samples.composition(number)
@@ -53,18 +53,18 @@ def plan_zste(samples: Samples, settings: BenchSettings) -> TaskPlan | TaskRefus
             single.append((number, labels[0]))
         elif len(labels) == 2 and labels[0] != labels[1]:
             first, second = (samples.classes.index(label) for label in labels)
-            heard.append(SoundPair(number, first, second, kind == "sequence"))
+            pairs.append(SoundPair(number, first, second, kind == "sequence"))
         else:
             other += 1
     plans = [plan_singles(single, samples.classes, samples.groups, settings)] if single else []
-    if heard:
-        plans.append(pair_tasks(heard, samples.classes, samples.groups, settings))
+    if pairs:
+        plans.append(pair_tasks(pairs, samples.classes, samples.groups, settings))
     if not plans:
         return TaskRefusal("no sample is of one sound or of two different ones")
 
-    def measure(audio: Embeddings, said: Said) -> dict[str, Metric]:
+    def measure(audio: Embeddings, vectors: TextEmbeddings) -> dict[str, Metric]:
         return {
-            name: metric for plan in plans for name, metric in plan.measure(audio, said).items()
+            name: metric for plan in plans for name, metric in plan.measure(audio, vectors).items()
         }
 
     texts = tuple(text for plan in plans for text in plan.texts)
@@ -82,8 +82,8 @@ def plan_singles(
     numbers = [number for number, _ in single]
     correct = np.array([[label == other for other in classes] for _, label in single])
 
-    def measure(audio: Embeddings, said: Said) -> dict[str, Metric]:
-        similarity = audio[numbers] @ np.stack([said[text] for text in texts]).T
+    def measure(audio: Embeddings, vectors: TextEmbeddings) -> dict[str, Metric]:
+        similarity = audio[numbers] @ np.stack([vectors[text] for text in texts]).T
         return {"zste_t1": choose_one(similarity, correct, groups[numbers], settings.seed)}
 
     return TaskPlan(tuple(texts), measure)
@@ -131,14 +131,14 @@ class Prompts:
         """The number of a prompt."""
         return self._numbers.setdefault((template, a, b), len(self._numbers))
 
-    def ask(self, heard: Sequence[SoundPair], make_options: OptionsOf) -> PromptChoice:
+    def ask(self, pairs: Sequence[SoundPair], make_options: OptionsOf) -> PromptChoice:
         """The question whose options of a sample, as many for each, a function gives."""
-        asked = [make_options(pair) for pair in heard]
-        numbers = [[self.number(*prompt) for prompt, _ in options] for options in asked]
-        correct = [[is_right for _, is_right in options] for options in asked]
-        shape = (len(asked), len(asked[0]) if asked else 0)
+        options_of = [make_options(pair) for pair in pairs]
+        numbers = [[self.number(*prompt) for prompt, _ in options] for options in options_of]
+        correct = [[is_right for _, is_right in options] for options in options_of]
+        shape = (len(options_of), len(options_of[0]) if options_of else 0)
         return PromptChoice(
-            heard,
+            pairs,
             np.array(numbers, dtype=np.int64).reshape(shape),
             np.array(correct, dtype=bool).reshape(shape),
         )
@@ -156,19 +156,19 @@ class Prompts:
 class PromptChoice:
     """Samples of which each chooses among its own prompts."""
 
-    heard: Sequence[SoundPair]
+    pairs: Sequence[SoundPair]
     options: Int[np.ndarray, "samples options"]
     correct: Bool[np.ndarray, "samples options"]
 
     def select(self, in_order: bool) -> PromptChoice:
         """The samples whose sounds follow one another, or those that sound together."""
-        chosen = np.array([each.in_order is in_order for each in self.heard], dtype=bool)
-        kept = [each for each in self.heard if each.in_order is in_order]
+        chosen = np.array([pair.in_order is in_order for pair in self.pairs], dtype=bool)
+        kept = [pair for pair in self.pairs if pair.in_order is in_order]
         return PromptChoice(kept, self.options[chosen], self.correct[chosen])
 
 
 def pair_tasks(
-    heard: Sequence[SoundPair],
+    pairs: Sequence[SoundPair],
     classes: Sequence[str],
     groups: Int[np.ndarray, " all"],
     settings: BenchSettings,
@@ -184,12 +184,12 @@ def pair_tasks(
     numbers = range(len(classes))
     # T2: every class, the two that are heard right. T3: as heard, reversed, or together.
     present = prompts.ask(
-        heard, lambda pair: [((SOUND, k, -1), k in (pair.first, pair.second)) for k in numbers]
+        pairs, lambda pair: [((SOUND, k, -1), k in (pair.first, pair.second)) for k in numbers]
     )
-    order = prompts.ask(heard, _order_options)
+    order = prompts.ask(pairs, _order_options)
     harder = _add_distractors(order, (BEFORE, WHILE), absent, prompts, settings, "t4")
-    places = prompts.ask([pair for pair in heard if pair.in_order], _place_options)
-    both = prompts.ask([pair for pair in heard if not pair.in_order], _both_orders)
+    places = prompts.ask([pair for pair in pairs if pair.in_order], _place_options)
+    both = prompts.ask([pair for pair in pairs if not pair.in_order], _both_orders)
     both = _add_distractors(both, (TOGETHER,), absent, prompts, settings, "t5b")
     texts = prompts.texts()
     # Which score of a question is which metric; `choose_one` has one score alone.
@@ -202,17 +202,17 @@ def pair_tasks(
         (both, {"t5b": "strict", "t5b_half_credit": "half_credit"}),
     ]
 
-    def measure(audio: Embeddings, said: Said) -> dict[str, Metric]:
-        similarity = audio @ np.stack([said[text] for text in texts]).T
+    def measure(audio: Embeddings, vectors: TextEmbeddings) -> dict[str, Metric]:
+        similarity = audio @ np.stack([vectors[text] for text in texts]).T
         metrics: dict[str, Metric] = {}
         for question, scores in questions:
-            if not question.heard:
+            if not question.pairs:
                 continue
-            sounds = np.array([pair.number for pair in question.heard], dtype=np.int64)
-            own = np.take_along_axis(similarity[sounds], question.options, axis=1)
-            given = own, question.correct, groups[sounds], settings.seed
-            one = set(scores.values()) == {_ONE}
-            measured = {_ONE: choose_one(*given)} if one else choose_two(*given)
+            sounds = np.array([pair.number for pair in question.pairs], dtype=np.int64)
+            cosines = np.take_along_axis(similarity[sounds], question.options, axis=1)
+            choice = cosines, question.correct, groups[sounds], settings.seed
+            is_single = set(scores.values()) == {_ONE}
+            measured = {_ONE: choose_one(*choice)} if is_single else choose_two(*choice)
             metrics |= {f"zste_{name}": measured[score] for name, score in scores.items()}
         return metrics
 
@@ -270,12 +270,12 @@ class Absent:
     def of(cls, classes: Sequence[str]) -> Absent:
         """Over some classes."""
         a, b = np.nonzero(~np.eye(len(classes), dtype=bool))
-        called = [[could_be_called(one, other) for other in classes] for one in classes]
+        called = [[could_be_called(first, second) for second in classes] for first in classes]
         return cls(a, b, np.array(called))
 
-    def pairs(self, each: SoundPair) -> Int[np.ndarray, " some"]:
+    def pairs(self, pair: SoundPair) -> Int[np.ndarray, " some"]:
         """Positions of the pairs of which a class is surely absent from a sample."""
-        absent = ~(self.called[each.first] | self.called[each.second])
+        absent = ~(self.called[pair.first] | self.called[pair.second])
         return np.flatnonzero(absent[self.a] | absent[self.b])
 
 
@@ -288,15 +288,15 @@ def _add_distractors(
     task: str,
 ) -> PromptChoice:
     """The question with further prompts that hold an absent class, as many for each sample."""
-    if not question.heard:
+    if not question.pairs:
         return question
-    free = [absent.pairs(each) for each in question.heard]
-    few = min(len(templates) * len(pairs) for pairs in free)
-    count = min(settings.prompts - question.options.shape[1], few)
+    free = [absent.pairs(sounds) for sounds in question.pairs]
+    fewest = min(len(templates) * len(pairs) for pairs in free)
+    count = min(settings.prompts - question.options.shape[1], fewest)
     randomness = Randomness(settings.seed)
     added = []
-    for each, pairs in zip(question.heard, free, strict=True):
-        generator = randomness.at(f"bench/zste/{task}", each.number)
+    for sounds, pairs in zip(question.pairs, free, strict=True):
+        generator = randomness.at(f"bench/zste/{task}", sounds.number)
         drawn = generator.choice(len(templates) * len(pairs), count, replace=False)
         added.append(
             [
@@ -308,7 +308,7 @@ def _add_distractors(
         )
     further = np.array(added, dtype=np.int64).reshape(len(added), count)
     return PromptChoice(
-        question.heard,
+        question.pairs,
         np.concatenate([question.options, further], axis=1),
         np.concatenate([question.correct, np.zeros(further.shape, dtype=bool)], axis=1),
     )
@@ -340,17 +340,17 @@ def plan_labels(
     correct = np.zeros((len(labels), len(classes)), dtype=bool)
     for line, borne in zip(correct, labels, strict=True):
         line[[place[label] for label in borne]] = True
-    said_as = prompts(classes, settings.templates)
+    rows = prompts(classes, settings.templates)
 
-    def measure(audio: Embeddings, said: Said) -> dict[str, Metric]:
-        embedded = np.array([[said[text] for text in row] for row in said_as])
+    def measure(audio: Embeddings, vectors: TextEmbeddings) -> dict[str, Metric]:
+        embedded = np.array([[vectors[text] for text in row] for row in rows])
         similarity = audio @ class_embeddings(embedded).T
         if several or (correct.sum(axis=1) != 1).any():
-            found = mean_average_precision(similarity, correct, groups, settings.seed)
-            return {"zero_shot_map": found}
+            metric = mean_average_precision(similarity, correct, groups, settings.seed)
+            return {"zero_shot_map": metric}
         return {"zero_shot_top1": choose_one(similarity, correct, groups, settings.seed)}
 
-    return TaskPlan(tuple(text for row in said_as for text in row), measure)
+    return TaskPlan(tuple(text for row in rows for text in row), measure)
 
 
 def prompts(classes: Sequence[str], templates: Sequence[str]) -> list[list[str]]:

@@ -58,8 +58,8 @@ class Tower(nn.Module):
     @property
     def pretrained(self) -> nn.Module | None:
         """The transformers model inside; None in a small tower."""
-        found = (one for one in self.modules() if hasattr(one, "get_input_embeddings"))
-        return next(found, None)
+        models = (module for module in self.modules() if hasattr(module, "get_input_embeddings"))
+        return next(models, None)
 
     def layers(self) -> list[nn.Module]:
         """The layers of the transformers model; empty where there are none at a known place."""

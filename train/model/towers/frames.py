@@ -142,11 +142,11 @@ class FrameTower(AudioTower):
         return self.model.rows(self.chunk)
 
     def _check_length(self, counts: Int[Tensor, " batch"]) -> None:
-        longest, found = self.longest, int(counts.max())
-        if longest is not None and (found - 1) * self.chunk >= longest:
+        longest, count = self.longest, int(counts.max())
+        if longest is not None and (count - 1) * self.chunk >= longest:
             rate = self.model.extractor.sampling_rate
             raise SpecError(
-                f"audio of {found * self.chunk / rate:g} s is longer than the "
+                f"audio of {count * self.chunk / rate:g} s is longer than the "
                 f"{longest / rate:g} s that this model takes",
                 fix="build the corpus with shorter samples, crop with "
                 f"`crop_s: {longest / rate:g}`, or choose `tokens: chunks`",
@@ -154,21 +154,21 @@ class FrameTower(AudioTower):
 
     def _extract(self, sounds: Sequence[Tensor], rows: int) -> Float[Tensor, "sounds rows width"]:
         device = sounds[0].device
-        found = torch.zeros(len(sounds), rows, self.model.width)
+        values = torch.zeros(len(sounds), rows, self.model.width)
         arrays = self.model.extract([sound.cpu().numpy() for sound in sounds])
-        for row, frames in zip(found, arrays, strict=True):
+        for row, frames in zip(values, arrays, strict=True):
             row[: len(frames)] = torch.from_numpy(np.asarray(frames[:rows]))
-        return found.to(device)
+        return values.to(device)
 
     def forward(self, chunks: Chunks) -> Tokens:
         """One token a chunk, or one in all."""
         if self.tokens is TokenKind.CHUNKS:
             return chunks.encode(self._hear_chunks, self.dim)
         counts = chunks.mask.sum(dim=1)
-        heard = self._hear(chunks.values.flatten(1, 2), counts)
-        if heard.summary is not None and self.pooled:
-            return Tokens(heard.summary[:, None], chunks.mask[:, :1])
-        return Tokens(self._average(heard, chunks.mask.shape[1]), chunks.mask)
+        encoded = self._hear(chunks.values.flatten(1, 2), counts)
+        if encoded.summary is not None and self.pooled:
+            return Tokens(encoded.summary[:, None], chunks.mask[:, :1])
+        return Tokens(self._average(encoded, chunks.mask.shape[1]), chunks.mask)
 
     def _hear(
         self, frames: Float[Tensor, "sounds rows width"], counts: Int[Tensor, " sounds"]
@@ -183,10 +183,10 @@ class FrameTower(AudioTower):
         ones = torch.ones(len(frames), dtype=torch.long, device=frames.device)
         return self._average(self._hear(frames, ones), 1)[:, 0]
 
-    def _average(self, heard: EncodedSounds, tokens: int) -> Float[Tensor, "sounds tokens dim"]:
-        states = heard.states
-        weights = averaging_weights(states.shape[1], heard.span, self.chunk, tokens, states)
-        real = weights * heard.real[:, None]
+    def _average(self, encoded: EncodedSounds, tokens: int) -> Float[Tensor, "sounds tokens dim"]:
+        states = encoded.states
+        weights = averaging_weights(states.shape[1], encoded.span, self.chunk, tokens, states)
+        real = weights * encoded.real[:, None]
         total = real.sum(dim=2, keepdim=True)
         # Tokens behind a sound have no states, and no meaning.
         return (real / total.masked_fill(total == 0, 1)) @ states
@@ -233,18 +233,18 @@ class AudioSpectrogramTransformer(FrameModel):
 
     def extract(self, sounds: Sequence[Audio]) -> Sequence[Float[np.ndarray, "frames width"]]:
         """Normalised log-mel."""
-        found = self.extractor(list(sounds), sampling_rate=self.extractor.sampling_rate)
-        return found["input_values"]  # type: ignore[no-any-return]
+        features = self.extractor(list(sounds), sampling_rate=self.extractor.sampling_rate)
+        return features["input_values"]  # type: ignore[no-any-return]
 
     def hear(
         self, frames: Float[Tensor, "sounds frames width"], real: Bool[Tensor, "sounds frames"]
     ) -> EncodedSounds:
         """The patches of each moment averaged over frequency, and the mean of its two marks."""
-        kept = self.fit(frames.masked_fill(~real[..., None], self.padding), self.padding)
-        found = self.model(input_values=kept)
-        patches = found.last_hidden_state[:, 2:].unflatten(1, (self.bands, -1)).mean(dim=1)
+        fitted = self.fit(frames.masked_fill(~real[..., None], self.padding), self.padding)
+        output = self.model(input_values=fitted)
+        patches = output.last_hidden_state[:, 2:].unflatten(1, (self.bands, -1)).mean(dim=1)
         everywhere = real.new_ones(patches.shape[:2])
-        return EncodedSounds(patches, everywhere, self.hop * kept.shape[1], found.pooler_output)
+        return EncodedSounds(patches, everywhere, self.hop * fitted.shape[1], output.pooler_output)
 
 
 class WhisperEncoder(FrameModel):
@@ -265,24 +265,24 @@ class WhisperEncoder(FrameModel):
 
     def count_frames(self, samples: Int[Tensor, " sounds"]) -> Int[Tensor, " sounds"]:
         """Those that hear something of the sound, also behind its end."""
-        heard = samples + self.extractor.n_fft // 2
-        frames: Tensor = -(-heard // self.hop)
+        reach = samples + self.extractor.n_fft // 2
+        frames: Tensor = -(-reach // self.hop)
         return frames.clamp_max(self.extractor.nb_max_frames)
 
     def extract(self, sounds: Sequence[Audio]) -> Sequence[Float[np.ndarray, "frames width"]]:
         """Scaled log-mel."""
-        found = self.extractor(list(sounds), sampling_rate=self.extractor.sampling_rate)
-        return [each.T for each in found["input_features"]]
+        features = self.extractor(list(sounds), sampling_rate=self.extractor.sampling_rate)
+        return [frames.T for frames in features["input_features"]]
 
     def hear(
         self, frames: Float[Tensor, "sounds frames width"], real: Bool[Tensor, "sounds frames"]
     ) -> EncodedSounds:
         """Two frames a state; the sound is followed by silence."""
-        kept, there = self.fit(frames), self.fit(real[..., None])
-        loudest = kept.masked_fill(~there, _WHISPER_SILENCE).amax(dim=(1, 2), keepdim=True)
+        fitted, sounding = self.fit(frames), self.fit(real[..., None])
+        loudest = fitted.masked_fill(~sounding, _WHISPER_SILENCE).amax(dim=(1, 2), keepdim=True)
         silence = (loudest - _WHISPER_RANGE).clamp_min(_WHISPER_SILENCE)
-        states = self.model(where(there, kept, silence).mT).last_hidden_state
-        return EncodedSounds(states, real.new_ones(states.shape[:2]), self.hop * kept.shape[1])
+        states = self.model(where(sounding, fitted, silence).mT).last_hidden_state
+        return EncodedSounds(states, real.new_ones(states.shape[:2]), self.hop * fitted.shape[1])
 
     def fixed_parameters(self) -> list[nn.Parameter]:
         """The positions, which are sinusoids."""
@@ -313,17 +313,17 @@ class Wav2Vec2Bert(FrameModel):
 
     def extract(self, sounds: Sequence[Audio]) -> Sequence[Float[np.ndarray, "frames width"]]:
         """Log-mel of zero mean and unit variance in each band of a sound."""
-        found = self.extractor(list(sounds), sampling_rate=self.extractor.sampling_rate)
-        counts = found["attention_mask"].sum(axis=1)
-        pairs = zip(found["input_features"], counts, strict=True)
+        features = self.extractor(list(sounds), sampling_rate=self.extractor.sampling_rate)
+        counts = features["attention_mask"].sum(axis=1)
+        pairs = zip(features["input_features"], counts, strict=True)
         return [frames[:count] for frames, count in pairs]
 
     def hear(
         self, frames: Float[Tensor, "sounds frames width"], real: Bool[Tensor, "sounds frames"]
     ) -> EncodedSounds:
         """One state a pair."""
-        found = self.model(input_features=frames, attention_mask=real.long())
-        return EncodedSounds(found.last_hidden_state, real, self.hop * frames.shape[1])
+        output = self.model(input_features=frames, attention_mask=real.long())
+        return EncodedSounds(output.last_hidden_state, real, self.hop * frames.shape[1])
 
     def fixed_parameters(self) -> list[nn.Parameter]:
         """What stands in for masked frames, of which there are none."""
@@ -349,21 +349,21 @@ def frame_tower(model: Any, config: AudioConfig, sample_rate: int) -> FrameTower
             f"model {config.name!r} has an adapter, which changes its step in time",
             fix="choose a wav2vec2-BERT with `add_adapter: false`",
         )
-    found = kind(model, extractor)
+    encoder = kind(model, extractor)
     check_audio(
         config,
         int(extractor.sampling_rate),
         sample_rate,
-        shortest=found.shortest,
-        longest=found.longest,
-        summary=isinstance(found, AudioSpectrogramTransformer),
+        shortest=encoder.shortest,
+        longest=encoder.longest,
+        summary=isinstance(encoder, AudioSpectrogramTransformer),
     )
-    width = int(found.extract([np.zeros(found.shortest, np.float32)])[0].shape[1])
-    frames = None if found.longest is None else found.longest // found.hop
-    if (width, frames) != (found.width, found.frames):
+    width = int(encoder.extract([np.zeros(encoder.shortest, np.float32)])[0].shape[1])
+    frames = None if encoder.longest is None else encoder.longest // encoder.hop
+    if (width, frames) != (encoder.width, encoder.frames):
         raise SpecError(
             f"model {config.name!r}: its preprocessor_config.json gives {frames} frames of {width} "
-            f"numbers, its config.json takes {found.frames} of {found.width}",
+            f"numbers, its config.json takes {encoder.frames} of {encoder.width}",
             fix="put this model's own preprocessor_config.json there",
         )
-    return FrameTower(found, config.tokens, round(config.chunk_s * sample_rate))
+    return FrameTower(encoder, config.tokens, round(config.chunk_s * sample_rate))

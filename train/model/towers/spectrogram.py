@@ -72,10 +72,10 @@ class SpectrogramTower(AudioTower):
             return chunks.encode(lambda frames: self._hear(frames).pooler_output, self.dim)
         # What lies behind a sound may be anything, such as the zeros of a cache.
         quiet = ~chunks.mask[:, :, None, None]
-        heard = self._hear(chunks.values.masked_fill(quiet, FLOOR_DB).flatten(1, 2))
+        output = self._hear(chunks.values.masked_fill(quiet, FLOOR_DB).flatten(1, 2))
         if self.tokens is TokenKind.POOLED:
-            return Tokens(heard.pooler_output[:, None], chunks.mask[:, :1])
-        across = heard.last_hidden_state.mean(dim=2).mT
+            return Tokens(output.pooler_output[:, None], chunks.mask[:, :1])
+        across = output.last_hidden_state.mean(dim=2).mT
         count, span = chunks.mask.shape[1], self.log_mel.settings.samples
         weights = averaging_weights(across.shape[1], span, self.chunk, count, across)
         return Tokens(weights @ across, chunks.mask)
@@ -94,12 +94,12 @@ class SpectrogramTower(AudioTower):
             waveforms: Samples in -1 to 1, each as many as the input takes or more; at least one.
         """
         count = self.log_mel.settings.frames
-        frames = [self.log_mel.compute(each[None])[0] for each in waveforms]
-        views = torch.stack([fusion_views(each, count) for each in frames])
+        frames = [self.log_mel.compute(waveform[None])[0] for waveform in waveforms]
+        views = torch.stack([fusion_views(mels, count) for mels in frames])
         # As transformers has it: what is not a frame longer is taken for no longer.
-        longer = torch.tensor([[len(each) > count] for each in frames], device=views.device)
-        heard = self.model(input_features=views, is_longer=longer)
-        return Tokens(heard.pooler_output[:, None], torch.ones_like(longer))
+        longer = torch.tensor([[len(mels) > count] for mels in frames], device=views.device)
+        output = self.model(input_features=views, is_longer=longer)
+        return Tokens(output.pooler_output[:, None], torch.ones_like(longer))
 
     def unused_parameters(self) -> list[nn.Parameter]:
         """What a fused CLAP has for longer audio."""

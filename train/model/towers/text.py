@@ -40,10 +40,10 @@ class TextModel(TextTower):
             last = mask.sum(dim=1) - 1
             rows = torch.arange(ids.shape[0], device=ids.device)
             return Tokens(states.last_hidden_state[rows, last][:, None], mask[:, :1])
-        found = self.model(input_ids=ids, attention_mask=mask)
+        output = self.model(input_ids=ids, attention_mask=mask)
         if self.pooled:
-            return Tokens(found.pooler_output[:, None], torch.ones_like(mask[:, :1]))
-        return Tokens(found.last_hidden_state, mask)
+            return Tokens(output.pooler_output[:, None], torch.ones_like(mask[:, :1]))
+        return Tokens(output.last_hidden_state, mask)
 
     def unused_parameters(self) -> list[nn.Parameter]:
         """A pooler that is not heard."""

@@ -105,9 +105,9 @@ class WaveformMapTower(WaveformTower):
             weights = averaging_weights(
                 states.shape[2], count * self.chunk, self.chunk, count, states
             )
-            found = self.encoder.mix_layers(weights @ states)
-            values = values.to(found.dtype)
-            values[chosen, :count] = found
+            mixed = self.encoder.mix_layers(weights @ states)
+            values = values.to(mixed.dtype)
+            values[chosen, :count] = mixed
         return Tokens(values, chunks.mask)
 
 
