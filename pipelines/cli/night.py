@@ -231,9 +231,9 @@ def deploy_command(
     return CommandResult(facts, show)
 
 
-def _read_variables(given: Iterable[str]) -> dict[str, str]:
+def _read_variables(texts: Iterable[str]) -> dict[str, str]:
     variables: dict[str, str] = {}
-    for number, text in enumerate(given, start=1):
+    for number, text in enumerate(texts, start=1):
         name, equals, value = text.partition("=")
         if not (name.isidentifier() and equals):
             raise SpecError(

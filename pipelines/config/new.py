@@ -87,31 +87,31 @@ _TRAINING: Final = {
 }
 
 
-def _render_block(model: type[BaseModel], given: Mapping[str, Any], indent: str) -> Iterator[str]:
+def _render_block(model: type[BaseModel], values: Mapping[str, Any], indent: str) -> Iterator[str]:
     meanings = read_meanings(model)
     for key, info in model.model_fields.items():
-        yield from _render_setting(key, info, meanings[key], given, indent)
+        yield from _render_setting(key, info, meanings[key], values, indent)
 
 
 def _render_setting(
-    key: str, field: FieldInfo, meaning: str, given: Mapping[str, Any], indent: str
+    key: str, field: FieldInfo, meaning: str, values: Mapping[str, Any], indent: str
 ) -> Iterator[str]:
     """One setting: its comment, and its value below it."""
     nested = _find_model(field)
     if nested is not None and issubclass(nested, Choice):
-        chosen = given[key] if key in given else _find_default(field).model_dump()
+        chosen = values[key] if key in values else _find_default(field).model_dump()
         yield from _render_choice(key, nested, meaning, chosen, indent)
         return
     if nested is not None and field.default is not None:
         yield from _wrap_comment(read_purpose(nested), indent)
         yield f"{indent}{key}:"
-        yield from _render_block(nested, given.get(key, {}), indent + _INDENT)
+        yield from _render_block(nested, values.get(key, {}), indent + _INDENT)
         return
     needed = "; required" if field.is_required() else ""
     yield from _wrap_comment(f"{meaning} [{describe_allowed(field)}{needed}]", indent)
     if nested is not None:
         yield from _render_commented(nested, indent)
-    value = given[key] if key in given else _find_default(field)
+    value = values[key] if key in values else _find_default(field)
     plain = to_jsonable_python(value)
     text = yaml.safe_dump(
         {key: plain},
@@ -126,12 +126,12 @@ def _render_setting(
 def _render_choice(
     key: str, kind: type[Choice], meaning: str, chosen: Any, indent: str
 ) -> Iterator[str]:
-    ((name, given),) = chosen.items()
+    ((name, settings),) = chosen.items()
     model = kind.find_settings(name)
     yield from _wrap_comment(meaning, indent)
     yield f"{indent}{key}:"
     yield f"{indent}{_INDENT}{name}:" + " {}" * (not model.model_fields)
-    yield from _render_block(model, given, indent + _INDENT * 2)
+    yield from _render_block(model, settings, indent + _INDENT * 2)
 
 
 def _render_commented(model: type[BaseModel], indent: str) -> Iterator[str]:

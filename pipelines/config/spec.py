@@ -358,7 +358,7 @@ class Spec(StrictModel):
             licences=self.licences,
             block=self.block,
             ear=self.truth.ear,
-            labels={name: own.label(name) for name, own in (self.labels or {}).items()},
+            labels={name: entry.label(name) for name, entry in (self.labels or {}).items()},
         )
 
     def make_source(self) -> Source | Unheard:

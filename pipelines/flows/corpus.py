@@ -73,25 +73,25 @@ CorpusFlow: TypeAlias = Flow[..., State[Result]]
 Log: TypeAlias = "logging.Logger | logging.LoggerAdapter[logging.Logger]"
 
 
-def _read_spec(given: Content) -> Spec:
-    return read_spec(Path(given)) if isinstance(given, str) else check_values(Spec, given)
+def _read_spec(content: Content) -> Spec:
+    return read_spec(Path(content)) if isinstance(content, str) else check_values(Spec, content)
 
 
-def _read_nightly(given: Content | None) -> NightlySettings:
-    if isinstance(given, dict):
-        return check_values(NightlySettings, given)
-    return read_nightly(Path(given) if given else None)
+def _read_nightly(content: Content | None) -> NightlySettings:
+    if isinstance(content, dict):
+        return check_values(NightlySettings, content)
+    return read_nightly(Path(content) if content else None)
 
 
 def _check(read: Callable[[Any], object]) -> AfterValidator:
     """Refuse what cannot be read, in the words of the command line."""
 
-    def check(given: T) -> T:
+    def check(content: T) -> T:
         try:
-            read(given)
+            read(content)
         except SegueError as error:
             raise ValueError("; ".join(filter(None, (error.message, error.fix)))) from error
-        return given
+        return content
 
     return AfterValidator(check)
 

@@ -334,8 +334,8 @@ def find_unneeded(
         if bank not in banks:
             continue
         going = {
-            path: held
-            for path, held in files.items()
+            path: stat
+            for path, stat in files.items()
             if path.parent == bank
             and any(fnmatch(path.name, pattern) for pattern in _BANK_FILES)
             and path.resolve() not in needed

@@ -65,10 +65,10 @@ def bench_build_command(
     )
 
 
-def _print_sets(made: Sequence[MadeSet], out: Path) -> None:
+def _print_sets(sets: Sequence[MadeSet], out: Path) -> None:
     from pipelines.frozen.description import locate_corpus
 
-    for frozen in made:
+    for frozen in sets:
         built = frozen.built
         state = "as published" if built.published else "unpublished"
         make_console().print(
@@ -82,8 +82,8 @@ def _print_sets(made: Sequence[MadeSet], out: Path) -> None:
                 f"no digest of {built.name} over {built.source} is published, so "
                 "Segue cannot tell whether others score the same set"
             )
-    if all(frozen.built.windows for frozen in made):
-        path = locate_corpus(made[0].built, out)
+    if all(frozen.built.windows for frozen in sets):
+        path = locate_corpus(sets[0].built, out)
         print_next("segue", "export", path, "--to", "moments", "--out", "moments")
     else:
         print_next("segue", "bench", "run", "random", "MODEL", "--sets", out)
