@@ -69,8 +69,8 @@ def make_corpus(kind: str, built: int, rows: int, out: Path) -> Path:
     if rows == built or enlarged.is_dir():
         return folder if rows == built else enlarged
     browsing = import_module(BROWSING)
-    made: Path = browsing.variant(Corpus.open(folder), enlarged, browsing.repeated(rows))
-    return made
+    variant: Path = browsing.variant(Corpus.open(folder), enlarged, browsing.repeated(rows))
+    return variant
 
 
 def list_requests(folder: Path) -> dict[str, str]:
@@ -101,18 +101,18 @@ def list_requests(folder: Path) -> dict[str, str]:
 def prepare(job: Job) -> Work:
     folder = Path(job["corpus"])
     served = import_module(BROWSING).served
-    wanted = list_requests(folder)
+    requests = list_requests(folder)
     with served(folder) as address:
         _ask(address)  # first use
 
     def work(whole: Stopwatch) -> Done:
-        watches = {name: Stopwatch() for name in (OPENING, *wanted)}
+        watches = {name: Stopwatch() for name in (OPENING, *requests)}
         with whole:
             with watches[OPENING]:
                 server = served(folder)
                 address = server.__enter__()
                 _ask(address)
-            for name, place in wanted.items():
+            for name, place in requests.items():
                 with watches[name]:
                     _ask(address + place)
             server.__exit__(None, None, None)
@@ -129,15 +129,15 @@ def _ask(address: str) -> None:
         answer.read()
 
 
-def describe(found: Mapping[str, Mapping[str, float]]) -> str:
+def describe(cases: Mapping[str, Mapping[str, float]]) -> str:
     """Medians of wall time and of processor time, in milliseconds."""
-    names = [key.removesuffix(": wall_ms") for key in next(iter(found.values())) if ": wall" in key]
+    names = [key.removesuffix(": wall_ms") for key in next(iter(cases.values())) if ": wall" in key]
     rows = (
         [
             name,
             *(
                 f"{values[f'{name}: wall_ms']:,.0f} ({values[f'{name}: cpu_ms']:,.0f})"
-                for values in found.values()
+                for values in cases.values()
             ),
         ]
         for name in names
@@ -145,11 +145,11 @@ def describe(found: Mapping[str, Mapping[str, float]]) -> str:
     slow = [
         f"{name} of {corpus}"
         for name in names
-        for corpus, values in found.items()
+        for corpus, values in cases.items()
         if name != OPENING and values[f"{name}: wall_ms"] > 1e3 * AIM_S
     ]
     end = f"Over {AIM_S:g} s: {', '.join(slow)}." if slow else f"No page takes {AIM_S:g} s."
-    return f"{table.markdown(('Request', *found), rows)}\n\n{end}"
+    return f"{table.markdown(('Request', *cases), rows)}\n\n{end}"
 
 
 class Client:
@@ -250,15 +250,15 @@ def main() -> None:
     parser = table.make_parser("browse", __doc__)
     parser.add_argument("--clients", type=int, help="so many at once, on 50,000 pairs")
     parser.add_argument("--rounds", type=int, default=4, help="of each client")
-    given = parser.parse_args()
-    cases = QUICK if given.quick else CASES
+    options = parser.parse_args()
+    cases = QUICK if options.quick else CASES
     head = f"{table.machine()}, load {table.load()} before; "
     with tempfile.TemporaryDirectory() as temporary:
-        out = given.folder or Path(temporary)
-        if given.clients:
-            corpus = make_corpus(*(QUICK[0] if given.quick else ("pairs", 2_000, 50_000)), out)
-            found = crowd(corpus, given.clients, given.rounds)
-            print(f"{head}{given.clients} clients at once\n\n{found}")
+        out = options.folder or Path(temporary)
+        if options.clients:
+            corpus = make_corpus(*(QUICK[0] if options.quick else ("pairs", 2_000, 50_000)), out)
+            report = crowd(corpus, options.clients, options.rounds)
+            print(f"{head}{options.clients} clients at once\n\n{report}")
             return
         contenders = [
             Contender(
@@ -269,10 +269,10 @@ def main() -> None:
             )
             for kind, built, rows in cases
         ]
-        turns = take_turns(contenders, given.repeats, Path(temporary))
-    told = f"{given.repeats} repeats; medians of wall time (of processor time) in ms"
-    print(f"{head}{told}\n\n{describe(table.medians(turns)['browse'])}")
-    table.write_json(given.json, turns)
+        turns = take_turns(contenders, options.repeats, Path(temporary))
+    heading = f"{options.repeats} repeats; medians of wall time (of processor time) in ms"
+    print(f"{head}{heading}\n\n{describe(table.medians(turns)['browse'])}")
+    table.write_json(options.json, turns)
 
 
 if __name__ == "__main__":

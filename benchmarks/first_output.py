@@ -144,7 +144,7 @@ def main() -> None:
     options = parser.parse_args()
     code = options.code.resolve()
     rows: list[tuple[str, ...]] = []
-    left = set(COMMANDS)
+    uncalled = set(COMMANDS)
     with tempfile.TemporaryDirectory() as name:
         for file, text in FILES.items():
             (Path(name) / file).write_text(text)
@@ -156,15 +156,15 @@ def main() -> None:
             print(call, file=sys.stderr, flush=True)
             newest = next(iter(sorted(Path(name, CORPUS).glob("*/"))), Path()).name
             words = shlex.split(call.replace("$VERSION", newest))
-            command = max((known for known in COMMANDS if call.startswith(known)), key=len)
-            left.discard(command)
+            command = max((entry for entry in COMMANDS if call.startswith(entry)), key=len)
+            uncalled.discard(command)
             help_ = measure([*command.split(), "--help"], code, Path(name))
             run = measure(words, code, Path(name))
             times = (help_.first, run.first, run.silence, run.whole)
             rows.append((f"`{call}`", *(f"{seconds:.2f} s" for seconds in times), run.status))
     head = "command|its help after|first output after|longest silence|in all|status"
     print(f"{machine()}, load {load()} after\n\n{markdown(head.split('|'), rows)}")
-    assert not left, f"not called: {left}"
+    assert not uncalled, f"not called: {uncalled}"
 
 
 if __name__ == "__main__":

@@ -77,9 +77,9 @@ class JudgedText:
     @property
     def row(self) -> dict[str, str]:
         """A row of a sheet, not yet judged."""
-        told = {"operation": self.operation, "dataset": self.dataset, "id": self.id}
+        origin = {"operation": self.operation, "dataset": self.dataset, "id": self.id}
         order = positions(self.caption, self.text)
-        return told | {"order": order, "caption": self.caption, "text": self.text}
+        return origin | {"order": order, "caption": self.caption, "text": self.text}
 
 
 def is_held_out(id_: str) -> bool:
@@ -94,11 +94,11 @@ def positions(caption: str, text: str) -> str:
     parts: list[str] = []
     last = -1
     for token in tokenize(text, COMPOUND):
-        same = [at for at, word in free.items() if word == token.lower]
-        if not same:
+        matches = [at for at, word in free.items() if word == token.lower]
+        if not matches:
             parts.append(token.text)
             continue
-        last = last + 1 if last + 1 in same else same[0]
+        last = last + 1 if last + 1 in matches else matches[0]
         del free[last]
         parts.append(str(last))
     return " ".join(parts)
@@ -130,13 +130,13 @@ class Sheets:
 
     def _ordered(self, name: str, captions: Captions) -> Captions:
         only = self._only.get(name)
-        ours = [
-            each
-            for each in captions
-            if is_held_out(each[0]) is (self._part == PARTS[0])
-            and (only is None or each[0] in only)
+        part = [
+            pair
+            for pair in captions
+            if is_held_out(pair[0]) is (self._part == PARTS[0])
+            and (only is None or pair[0] in only)
         ]
-        return sorted(ours, key=lambda each: hashlib.sha256(f"{name}/{each[0]}".encode()).digest())
+        return sorted(part, key=lambda pair: hashlib.sha256(f"{name}/{pair[0]}".encode()).digest())
 
     def _probe(self, kind: Probe) -> Iterator[JudgedText]:
         tagger, (dataset, captions) = EmbeddedTagger(), self._sounds
@@ -167,10 +167,10 @@ class Sheets:
     def _negate(self, mode: NegationExtent) -> Iterator[JudgedText]:
         name = f"negate-{mode}"
         for dataset, item, caption, words in self._music(name):
-            how = Negation(words, natural=True)
-            found = negate(caption, mode, how, _rng(name, item.id), item.tags)
+            negation = Negation(words, natural=True)
+            negated = negate(caption, mode, negation, _rng(name, item.id), item.tags)
             yield JudgedText(
-                name, dataset, item.id, caption, found.text, found.reason * (not found.text)
+                name, dataset, item.id, caption, negated.text, negated.reason * (not negated.text)
             )
 
     def _swap(self) -> Iterator[JudgedText]:
@@ -178,11 +178,11 @@ class Sheets:
         for dataset, item, caption, words in self._music("textswap"):
             if dataset not in dictionaries:
                 file = self._data / JAMENDO / "autotagging-validation.tsv"
-                tags = [each.tags for each in read_items(file)] if dataset == JAMENDO else []
+                tags = [tagged.tags for tagged in read_items(file)] if dataset == JAMENDO else []
                 dictionaries[dataset] = Dictionary.of(words, tags)
-            found = swap(caption, item.tags, dictionaries[dataset], _rng("textswap", item.id))
-            reason = "" if found.text else "no keyword that surely has a contrary"
-            yield JudgedText("textswap", dataset, item.id, caption, found.text, reason)
+            swapped = swap(caption, item.tags, dictionaries[dataset], _rng("textswap", item.id))
+            reason = "" if swapped.text else "no keyword that surely has a contrary"
+            yield JudgedText("textswap", dataset, item.id, caption, swapped.text, reason)
 
     def _join(self) -> Iterator[JudgedText]:
         """Pairs of captions that can be joined, by a word and a frame that their ids draw."""
@@ -192,18 +192,18 @@ class Sheets:
             if reason := recipe.explain(caption):
                 yield JudgedText("acba", dataset, id_, caption, "", reason)
                 continue
-            said = recipe.say(caption)
-            assert isinstance(said, Phrase)
-            if waiting is None or share_family(waiting[2].clause, said.clause):
-                waiting = waiting or (id_, caption, said)
+            phrase = recipe.say(caption)
+            assert isinstance(phrase, Phrase)
+            if waiting is None or share_family(waiting[2].clause, phrase.clause):
+                waiting = waiting or (id_, caption, phrase)
                 continue
             pair = f"{waiting[0]}+{id_}"
             drawn = hashlib.sha256(pair.encode()).digest()
             word = ORDER[drawn[0] % len(ORDER)]
             frame = drawn[1] % frames(Style.NATURAL)
-            one, other = (Event(name, Excerpt(name, 0, 1)) for name in "ab")
-            phrases = {"a": waiting[2], "b": said}
-            text = realize(Concat(one, other), word, phrases.__getitem__, Style.NATURAL, frame)
+            first, second = (Event(name, Excerpt(name, 0, 1)) for name in "ab")
+            phrases = {"a": waiting[2], "b": phrase}
+            text = realize(Concat(first, second), word, phrases.__getitem__, Style.NATURAL, frame)
             yield JudgedText("acba", dataset, pair, f"{waiting[1]} {caption}", text)
             waiting = None
 
@@ -214,10 +214,10 @@ def _rng(name: str, id_: str) -> np.random.Generator:
 
 
 def _audiocaps(data: Path) -> Captions:
-    found: list[tuple[str, str]] = []
+    captions: list[tuple[str, str]] = []
     for split in ("train", "val", "test"):
-        found += _read(data / AUDIOCAPS / f"{split}.csv", "audiocap_id", "caption")
-    return found
+        captions += _read(data / AUDIOCAPS / f"{split}.csv", "audiocap_id", "caption")
+    return captions
 
 
 def _read(path: Path, id_column: str, column: str) -> Captions:
@@ -236,9 +236,9 @@ def _write(path: Path, fields: Sequence[str], rows: Sequence[dict[str, str]]) ->
 def draw(sheets: Sheets, size: int, skip: int) -> list[dict[str, str]]:
     """Texts that each operation makes, in the order of the part, the first ones passed over."""
     return [
-        made.row
+        text.row
         for operation in sheets.operations().values()
-        for made in islice((each for each in operation() if each.text), skip, skip + size)
+        for text in islice((text for text in operation() if text.text), skip, skip + size)
     ]
 
 
@@ -248,16 +248,16 @@ def count(sheets: Sheets) -> Iterator[str]:
     yield "|---|---|---:|---:|---|"
     for name, operation in sheets.operations().items():
         reasons: dict[str, Counter[str]] = {}
-        for made in operation():
-            reasons.setdefault(made.dataset, Counter())[made.reason] += 1
-        for dataset, told in sorted(reasons.items()):
-            asked = {reason: n for reason, n in told.items() if reason not in NOT_ASKED}
-            joined = asked.pop("", 0) * (2 if name == "acba" else 1)
-            total = joined + sum(asked.values())
-            most = sorted(asked.items(), key=lambda each: -each[1])[:4]
-            why = ", ".join(f"{reason} {n / total:.0%}" for reason, n in most)
+        for text in operation():
+            reasons.setdefault(text.dataset, Counter())[text.reason] += 1
+        for dataset, counts in sorted(reasons.items()):
+            left = {reason: n for reason, n in counts.items() if reason not in NOT_ASKED}
+            joined = left.pop("", 0) * (2 if name == "acba" else 1)
+            total = joined + sum(left.values())
+            frequent = sorted(left.items(), key=lambda pair: -pair[1])[:4]
+            listed = ", ".join(f"{reason} {n / total:.0%}" for reason, n in frequent)
             left_out = 1 - joined / total if total else 0
-            yield f"| {name} | {dataset} | {total:,} | {left_out:.0%} | {why} |"
+            yield f"| {name} | {dataset} | {total:,} | {left_out:.0%} | {listed} |"
 
 
 def main() -> None:
@@ -273,23 +273,23 @@ def main() -> None:
     parser.add_argument("--captions", type=Path, help="a CSV of other captions of sounds")
     parser.add_argument("--id-column", default="audiocap_id")
     parser.add_argument("--column", default="caption")
-    asked = parser.parse_args()
-    if asked.command == "strip":
-        with asked.path.open(encoding="utf-8", newline="") as file:
-            _write(asked.out, FIELDS, list(csv.DictReader(file)))
+    options = parser.parse_args()
+    if options.command == "strip":
+        with options.path.open(encoding="utf-8", newline="") as file:
+            _write(options.out, FIELDS, list(csv.DictReader(file)))
         return
     others = None
-    if asked.captions:
-        found = _read(asked.captions, asked.id_column, asked.column)
-        others = (asked.captions.stem, found)
+    if options.captions:
+        captions = _read(options.captions, options.id_column, options.column)
+        others = (options.captions.stem, captions)
     only: dict[str, set[str]] = {}
-    if asked.again:
-        with asked.again.open(encoding="utf-8", newline="") as file:
+    if options.again:
+        with options.again.open(encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file):
                 only.setdefault(row["operation"], set()).update(row["id"].split("+"))
-    sheets = Sheets(asked.path, asked.part, others, only)
-    if asked.command == "draw":
-        _write(asked.out, (*FIELDS, *TEXTS), draw(sheets, asked.size, asked.skip))
+    sheets = Sheets(options.path, options.part, others, only)
+    if options.command == "draw":
+        _write(options.out, (*FIELDS, *TEXTS), draw(sheets, options.size, options.skip))
     else:
         print("\n".join(count(sheets)))
 

@@ -117,10 +117,10 @@ def make_inflector() -> Inflect:
 
     def inflect(verb: str, tag: str) -> str:
         listed = IRREGULAR.get((verb, tag))
-        found = (listed,) if listed is not None else getInflection(verb, tag=tag)
-        if not found and tag == "VBP":  # rare verbs; but for "be" the plural is the base form
-            found = (verb,)
-        return str(found[0]) if found else ""
+        forms = (listed,) if listed is not None else getInflection(verb, tag=tag)
+        if not forms and tag == "VBP":  # rare verbs; but for "be" the plural is the base form
+            forms = (verb,)
+        return str(forms[0]) if forms else ""
 
     return inflect
 
@@ -135,12 +135,12 @@ def build(sources: Mapping[str, str], inflect: Inflect) -> dict[str, list[Lexico
     owners: dict[str, _Place] = {}
     for name in sorted(sources):
         entries: list[LexiconEntry] = []
-        said: dict[tuple[str, str], str] = {}
+        used: dict[tuple[str, str], str] = {}
         for place, row in _rows(name, sources[name]):
             wording = _word(place, row, inflect)
             last = entries[-1] if entries else None
             if last and place.label == last.label and not (row["family"] or row["also"]):
-                _check_new(place, wording, said)
+                _check_new(place, wording, used)
                 more = row["said"] or last.said[0]
                 wordings = (*last.wordings, wording)
                 entries[-1] = replace(last, wordings=wordings, said=(*last.said, more))
@@ -151,7 +151,7 @@ def build(sources: Mapping[str, str], inflect: Inflect) -> dict[str, list[Lexico
             if last and place.label < last.label:
                 place.refuse(f"comes after {last.label!r}", "sort the rows by label")
             owners[place.label] = place
-            _check_new(place, wording, said)
+            _check_new(place, wording, used)
             entries.append(_entry(place, row, wording))
         if SOURCES.get(name, False):
             _check_exclusive(entries, owners)
@@ -164,10 +164,10 @@ def format_table(built: Mapping[str, list[LexiconEntry]]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(BUILT)
-    every = (entry for entries in built.values() for entry in entries)
-    for entry in sorted(every, key=lambda each: each.label):
+    entries = (entry for entries in built.values() for entry in entries)
+    for entry in sorted(entries, key=lambda entry: entry.label):
         families, also = ";".join(entry.families), ";".join(entry.also)
-        forms = (SEPARATOR.join(getattr(each, form) for each in entry.wordings) for form in FORMS)
+        forms = (SEPARATOR.join(getattr(words, form) for words in entry.wordings) for form in FORMS)
         writer.writerow((entry.label, *forms, SEPARATOR.join(entry.said), families, also))
     return text.getvalue()
 
@@ -262,12 +262,12 @@ def _parse_paths(place: _Place, column: str, text: str) -> tuple[str, ...]:
     return paths
 
 
-def _check_new(place: _Place, wording: Phrase, said: dict[tuple[str, str], str]) -> None:
+def _check_new(place: _Place, wording: Phrase, used: dict[tuple[str, str], str]) -> None:
     forms = [(form, getattr(wording, form)) for form in FORMS]
-    if all(said.get(form) == place.label for form in forms):
+    if all(used.get(form) == place.label for form in forms):
         place.refuse(f"{wording.clause!r} is said twice", "delete one of the two")
     for form, text in forms:
-        owner = said.setdefault((form, text), place.label)
+        owner = used.setdefault((form, text), place.label)
         if owner != place.label:
             place.refuse(f"the {form} {text!r} is also that of {owner!r}", "rephrase one of them")
 

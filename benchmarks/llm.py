@@ -36,7 +36,7 @@ def prepare(job: Job) -> Work:
         folder = Path(job["out"]) / name
         folder.mkdir()
         with LlmServer(obliging, key=KEY, **faults) as server:
-            wanted = settings(
+            run_settings = settings(
                 folder,
                 server.base_url,
                 captions(count),
@@ -45,7 +45,7 @@ def prepare(job: Job) -> Work:
                 policy=Policy(attempts=8, base_s=0.1, cap_s=1.0),
             )
             with watch:
-                return generate(wanted, Silent())
+                return generate(run_settings, Silent())
 
     run("warm", 16, Stopwatch())
 
@@ -72,20 +72,21 @@ def main() -> None:
     parser.add_argument("--captions", type=int, default=5000)
     parser.add_argument("--latency", type=float, nargs="+", default=[0.25, 0.4])
     parser.add_argument("--concurrency", type=int, default=16)
-    given = parser.parse_args()
-    job = {"captions": 40 if given.quick else given.captions, "concurrency": given.concurrency}
+    options = parser.parse_args()
+    captions = 40 if options.quick else options.captions
+    job = {"captions": captions, "concurrency": options.concurrency}
     contenders = [
         Contender(
-            f"{latency:g} s, {given.concurrency}",
+            f"{latency:g} s, {options.concurrency}",
             f"{rate:.0%}",
             "benchmarks.llm",
             job | {"latency": latency, "rate": rate},
         )
-        for latency in given.latency
+        for latency in options.latency
         for rate in (0.0, 0.2)
     ]
-    with tempfile.TemporaryDirectory(dir=given.folder) as scratch:
-        turns = take_turns(contenders, given.repeats, Path(scratch))
+    with tempfile.TemporaryDirectory(dir=options.folder) as scratch:
+        turns = take_turns(contenders, options.repeats, Path(scratch))
     rows = (
         (
             case,
@@ -96,12 +97,12 @@ def main() -> None:
             f"{values['least_s']:.1f} s",
             f"{values['wall_s'] / values['least_s']:.2f}",
         )
-        for case, own in table.medians(turns).items()
-        for name, values in own.items()
+        for case, by_name in table.medians(turns).items()
+        for name, values in by_name.items()
     )
     columns = "latency, at once|faults|requests|answered, failed, open|wall|least|ratio"
     print(f"{table.machine()}\n\n{table.markdown(columns.split('|'), rows)}")
-    table.write_json(given.json, turns)
+    table.write_json(options.json, turns)
 
 
 if __name__ == "__main__":

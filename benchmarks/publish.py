@@ -24,12 +24,12 @@ def publish(words: list[str] | None = None) -> list[MadeSet]:
     parser.add_argument("--set", action="append", default=[], help="a setting of the library")
     parser.add_argument("--out", type=Path, default=ROOT, help="folder of all sets")
     parser.add_argument("--workers", type=int, default=processors())
-    given = parser.parse_args(words)
-    sets = list(shipped_sets()) if given.name == "all" else [open_set(given.name)]
-    library = apply_settings(parse_source(given.source), given.set)
+    options = parser.parse_args(words)
+    sets = list(shipped_sets()) if options.name == "all" else [open_set(options.name)]
+    library = apply_settings(parse_source(options.source), options.set)
     with show_progress(False) as observer:
         return [
-            make_set(frozen, library, given.out, given.workers, observer, given.folder)
+            make_set(frozen, library, options.out, options.workers, observer, options.folder)
             for frozen in sets
         ]
 

@@ -48,9 +48,9 @@ def pay_best_guess(rows: Sequence[Mapping[str, Any]]) -> float:
 
 def blur(subject: Subject) -> Subject:
     """The same sample with outer labels."""
-    heard = subject.heard
-    places = tuple(place._replace(activity=None) for place in heard.placements)
-    return replace(subject, heard=replace(heard, placements=places))
+    timeline = subject.heard
+    places = tuple(place._replace(activity=None) for place in timeline.placements)
+    return replace(subject, heard=replace(timeline, placements=places))
 
 
 def judge(prompt: ScoredPrompt, subject: Subject) -> str | float:
@@ -81,27 +81,27 @@ def main() -> None:
     parser.add_argument("corpus", type=Path)
     parser.add_argument("export", type=Path)
     parser.add_argument("--most", type=int, default=10_000)
-    given = parser.parse_args()
-    corpus = Corpus.open(given.corpus)
+    options = parser.parse_args()
+    corpus = Corpus.open(options.corpus)
     lines = (
         row
         for split in corpus.splits
-        for _, row in read_json_lines(given.export / f"{split}.jsonl")
+        for _, row in read_json_lines(options.export / f"{split}.jsonl")
     )
-    rows = list(islice(lines, given.most // 2 * 2))
+    rows = list(islice(lines, options.most // 2 * 2))
     subjects = [shard.subjects() for shard in list_shards(corpus)]
     by_id = {subject.id: subject for part in subjects for subject in part}
-    made = (find_scored([*map(blur, part)], RANDOMNESS).made for part in subjects)
-    outer = [prompt for prompts in made for prompt in prompts][: len(rows)]
+    scored = (find_scored([*map(blur, part)], RANDOMNESS).made for part in subjects)
+    outer = [prompt for prompts in scored for prompt in prompts][: len(rows)]
     print(f"# Rewards\n\n`python -m benchmarks.rewards`, {machine()}, load {load()}.\n")
     paid, labels = [], []
     for kind in ("all", *SCORED_KINDS):
-        own = [row for row in rows if kind in ("all", row["kind"])]
-        count = len(own)
-        texts = sum(pay(row, min(row["solution"], row["rival"])) for row in own)
-        truths = [pay(row, row["solution"]) for row in own]
-        rivals = [pay(row, row["rival"]) for row in own]
-        figures = min(truths), max(rivals), texts / count, pay_best_guess(own) / count
+        chosen = [row for row in rows if kind in ("all", row["kind"])]
+        count = len(chosen)
+        texts = sum(pay(row, min(row["solution"], row["rival"])) for row in chosen)
+        truths = [pay(row, row["solution"]) for row in chosen]
+        rivals = [pay(row, row["rival"]) for row in chosen]
+        figures = min(truths), max(rivals), texts / count, pay_best_guess(chosen) / count
         paid.append([kind, f"{count:,}", *(f"{figure:.4f}" for figure in figures)])
         verdicts = Counter(
             judge(prompt, by_id[prompt.exchange.samples[0]])
@@ -112,7 +112,7 @@ def main() -> None:
         labels.append(
             [kind, *(f"{verdicts[name]:,}" for name in ("proven", "not proven", "refuted"))]
             + [f"{len(times):,}", f"{sum(times) / max(1, len(times)):.3f}"]
-            + [f"{sum(value < most for value in times):,}" for most in (0.5, 0.9)]
+            + [f"{sum(value < limit for value in times):,}" for limit in (0.5, 0.9)]
         )
     print(
         markdown(

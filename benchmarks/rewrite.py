@@ -64,14 +64,15 @@ def plan_rows(folder: Path) -> Iterator[dict[str, Any]]:
 
 def choose_captions(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """At most so many captions of each recipe, drawn by chance, in an order that mixes them."""
-    found: dict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
+    by_recipe: dict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
     for row in rows:
-        for each in ({"text": row["caption"], "claim": row["claim"]}, *row["positives"]):
-            said = {"id": each["text"], "caption": each["text"], "claim": each["claim"]}
-            found[row["recipe"]][each["text"]] = said | {"sample_rate": row["sample_rate"]}
-    chosen = (sorted(each.values(), key=_place)[:MOST] for each in found.values())
-    every = {each["caption"]: each for some in chosen for each in some}
-    return sorted(every.values(), key=_place)
+        for caption in ({"text": row["caption"], "claim": row["claim"]}, *row["positives"]):
+            text, claim, rate = caption["text"], caption["claim"], row["sample_rate"]
+            fields = {"id": text, "caption": text, "claim": claim, "sample_rate": rate}
+            by_recipe[row["recipe"]][text] = fields
+    chosen = (sorted(items.values(), key=_place)[:MOST] for items in by_recipe.values())
+    unique = {item["caption"]: item for items in chosen for item in items}
+    return sorted(unique.values(), key=_place)
 
 
 def _place(row: Mapping[str, Any]) -> float:
@@ -106,24 +107,24 @@ def measure(folder: Path, rows: list[dict[str, Any]], texts: int, read: float) -
         summary = generate(settings, Silent())
     print(f"\n## Reader errs in {read:.0%} of texts: {summary.items:,} rewrites")
     print(f"\n{summary.account.requests:,} requests, {summary.seconds:.0f} s.")
-    found = compare(model, load_prompt("rewrite"), pq.read_table(out).to_pylist())
-    _show("kind of claim", 0, (*RIGHT, *WRONG), found)
-    _show("error of the writer", 1, WRONG, found)
+    tallies = compare(model, load_prompt("rewrite"), pq.read_table(out).to_pylist())
+    _show("kind of claim", 0, (*RIGHT, *WRONG), tallies)
+    _show("error of the writer", 1, WRONG, tallies)
 
 
 def _show(
     title: str,
     part: int,
     columns: tuple[str, ...],
-    found: Mapping[tuple[str, str, str], ExpectedTally],
+    tallies: Mapping[tuple[str, str, str], ExpectedTally],
 ) -> None:
     from tests.kit.rewriter import ExpectedTally
 
     sums: dict[tuple[str, str], ExpectedTally] = defaultdict(ExpectedTally)
-    for key, tally in found.items():
-        what = "right" if not key[1] else "wrong"
+    for key, tally in tallies.items():
+        verdict = "right" if not key[1] else "wrong"
         for row in (key[part], "all"):
-            whole = sums[row, f"{what} {key[2]}"]
+            whole = sums[row, f"{verdict} {key[2]}"]
             whole.expected += tally.expected
             whole.variance += tally.variance
             whole.measured += tally.measured
@@ -140,13 +141,13 @@ def main() -> None:
     parser = make_parser("rewrite", __doc__, repeats=1)
     parser.add_argument("--texts", type=int, default=5000)
     parser.add_argument("--read", type=float, nargs="+", default=[0.05, 0.3, 1.0])
-    given = parser.parse_args()
+    options = parser.parse_args()
     print("# Verified rewrites of captions, by a model with known errors")
     print("\n`python -m benchmarks.rewrite`")
     with tempfile.TemporaryDirectory() as folder:
         rows = list(plan_rows(Path(folder)))
-        for read in given.read:
-            measure(Path(folder), rows, 50 if given.quick else given.texts, read)
+        for read in options.read:
+            measure(Path(folder), rows, 50 if options.quick else options.texts, read)
 
 
 if __name__ == "__main__":

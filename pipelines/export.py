@@ -87,12 +87,12 @@ def export_corpus(
     """
     started = time.monotonic()
     observer = observer or Silent()
-    made = find_format(format_name, allow_long, str(out.resolve()) if absolute else "")
+    export = find_format(format_name, allow_long, str(out.resolve()) if absolute else "")
     refuse_url(out, "exports are written to folders", fix="give a folder")
     shards = list_shards(corpus, splits)
-    made.check(shards)
+    export.check(shards)
     folder = Folder(out.resolve())
-    identity = identify_export(made, corpus, shards)
+    identity = identify_export(export, corpus, shards)
     _refuse_foreign(folder, identity)
     with _hold_folder(folder):
         _refuse_foreign(folder, identity)
@@ -102,22 +102,22 @@ def export_corpus(
         write_text(folder.identity, canonical_json(identity))
         stamp = identity["digest"]
         pending = [
-            each for each in shards if not _is_certified(folder, folder.receipt(each.name), stamp)
+            part for part in shards if not _is_certified(folder, folder.receipt(part.name), stamp)
         ]
         observer.start(PHASE, len(shards), "parts", done=len(shards) - len(pending))
         with engine(min(worker_count, len(pending))) as where:
-            for _ in run_in_order(where, write_part, pending, made, folder, stamp):
+            for _ in run_in_order(where, write_part, pending, export, folder, stamp):
                 observer.advance(PHASE)
         if pending or not _is_certified(folder, folder.finished, stamp):
-            rows = [folder.piece(shard.name, piece) for shard in shards for piece in made.derived]
+            rows = [folder.piece(shard.name, piece) for shard in shards for piece in export.derived]
             if rows and not any(path.stat().st_size for path in rows):
                 raise CorpusError(
                     f"corpus {corpus.name}, of recipe {corpus.facts['recipe']}, gives no rows of "
-                    f"{format_name}: expected {made.expected}",
+                    f"{format_name}: expected {export.expected}",
                     fix="export a corpus of another recipe, or of more samples",
                 )
             writer = Writer(folder)
-            counts = made.finish(Whole(corpus, shards, folder), writer)
+            counts = export.finish(Whole(corpus, shards, folder), writer)
             _certify(folder.finished, stamp, writer, counts or {})
         observer.finish(PHASE)
     return ExportSummary(
@@ -132,10 +132,10 @@ def export_corpus(
     )
 
 
-def write_part(made: ExportFormat, folder: Folder, stamp: str, shard: Shard) -> None:
+def write_part(export: ExportFormat, folder: Folder, stamp: str, shard: Shard) -> None:
     """Write the part of one shard, then its receipt."""
     writer = Writer(folder, shard.name)
-    made.part(shard, writer)
+    export.part(shard, writer)
     _certify(folder.receipt(shard.name), stamp, writer)
 
 
@@ -155,14 +155,14 @@ def _refuse_foreign(folder: Folder, identity: dict[str, Any]) -> None:
                 f"{folder.root}: contains files that are not part of an export", fix=fix
             )
         return
-    found = _read_json(folder.identity)
-    if found.get("digest") != identity["digest"]:
-        told = [
-            f"{name} {_format_value(found.get(name))} instead of {_format_value(wanted)}"
-            for name, wanted in identity.items()
-            if name != "digest" and found.get(name) != wanted
+    stored = _read_json(folder.identity)
+    if stored.get("digest") != identity["digest"]:
+        changes = [
+            f"{name} {_format_value(stored.get(name))} instead of {_format_value(value)}"
+            for name, value in identity.items()
+            if name != "digest" and stored.get(name) != value
         ]
-        raise SpecError(f"{folder.root}: contains another export: {', '.join(told)}", fix=fix)
+        raise SpecError(f"{folder.root}: contains another export: {', '.join(changes)}", fix=fix)
 
 
 def _format_value(value: Any) -> str:
@@ -184,9 +184,9 @@ def _hold_folder(folder: Folder) -> Iterator[None]:
 
 def _is_certified(folder: Folder, receipt: Path, stamp: str) -> bool:
     """Whether a receipt of this export certifies files that are there at the size it says."""
-    found = _read_json(receipt)
-    files = found.get("files")
-    if found.get("digest") != stamp or not isinstance(files, dict):
+    content = _read_json(receipt)
+    files = content.get("files")
+    if content.get("digest") != stamp or not isinstance(files, dict):
         return False
     return all(_measure_size(folder.root / name) == size for name, size in files.items())
 
@@ -194,8 +194,8 @@ def _is_certified(folder: Folder, receipt: Path, stamp: str) -> bool:
 def _certify(
     receipt: Path, stamp: str, writer: Writer, counts: Mapping[str, int] | None = None
 ) -> None:
-    told = {} if counts is None else {"counts": dict(counts)}
-    write_text(receipt, canonical_json({"digest": stamp, "files": writer.files} | told))
+    extra = {} if counts is None else {"counts": dict(counts)}
+    write_text(receipt, canonical_json({"digest": stamp, "files": writer.files} | extra))
 
 
 def _measure_size(path: Path) -> int:
@@ -208,10 +208,10 @@ def _measure_size(path: Path) -> int:
 def _read_json(path: Path) -> dict[str, Any]:
     """A small JSON file of ours, nothing where there is none that can be read."""
     try:
-        found = read_json(path)
+        content = read_json(path)
     except (FileNotFoundError, CorpusError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 # Tag tools over whole files: negated captions, captions from tags, TextSwap dictionaries.
@@ -244,9 +244,10 @@ CAPTIONS: Final = _make_schema(
 
 
 def _describe_recording(item: TaggedRecording) -> dict[str, Any]:
-    known = set(TagCategory)
+    categories = set(TagCategory)
     tags = [
-        f"{tag.category}:{tag.name}" if tag.category in known else tag.name for tag in item.tags
+        f"{tag.category}:{tag.name}" if tag.category in categories else tag.name
+        for tag in item.tags
     ]
     return {"id": item.id, "path": item.path, "tags": tags}
 
@@ -278,9 +279,9 @@ def write_negated_file(
     Counts are by mode and outcome: "full/negated", "half/none: no tag".
     """
     check_output(out, captions, vocabulary)
-    how = Negation(read_vocabulary(vocabulary), style is Style.NATURAL)
+    negation = Negation(read_vocabulary(vocabulary), style is Style.NATURAL)
     items = track(read_captions(captions), observer or Silent(), "negate", "captions")
-    rows = list(_negate_rows(items, modes, how, Randomness(seed)))
+    rows = list(_negate_rows(items, modes, negation, Randomness(seed)))
     _write(out, rows, NEGATED)
     return ToolReport(out, len(rows), _count_values(map(_format_outcome, rows)))
 
@@ -288,28 +289,28 @@ def write_negated_file(
 def _negate_rows(
     items: Iterable[TaggedRecording],
     modes: Sequence[NegationExtent],
-    how: Negation,
+    negation: Negation,
     randomness: Randomness,
 ) -> Iterator[dict[str, Any]]:
     for index, item in enumerate(items):
         for mode in modes:
             rng = randomness.at(f"negate/{mode.value}", index)
-            found = negate(item.caption, mode, how, rng, item.tags)
+            negated = negate(item.caption, mode, negation, rng, item.tags)
             is_true = mode is NegationExtent.INSERT
             yield _describe_recording(item) | {
                 "original": item.caption,
                 "mode": mode.value,
-                "outcome": found.outcome.value,
-                "reason": found.reason,
-                "text": found.text if is_true else "",
-                "false_text": "" if is_true else found.text,
-                "denied": [tag.name for tag in found.denied],
+                "outcome": negated.outcome.value,
+                "reason": negated.reason,
+                "text": negated.text if is_true else "",
+                "false_text": "" if is_true else negated.text,
+                "denied": [tag.name for tag in negated.denied],
             }
 
 
 def _format_outcome(row: Mapping[str, Any]) -> str:
-    told = f": {row['reason']}" if row["outcome"] == NegationOutcome.NONE else ""
-    return f"{row['mode']}/{row['outcome']}{told}"
+    reason = f": {row['reason']}" if row["outcome"] == NegationOutcome.NONE else ""
+    return f"{row['mode']}/{row['outcome']}{reason}"
 
 
 def write_caption_file(
@@ -332,9 +333,9 @@ def write_caption_file(
     for index, item in enumerate(track(items, observer or Silent(), "caption", "items")):
         rng = randomness.at("tag-captions", index)
         subsets = [item.tags, *draw_views(item.tags, count, per_category, rng)]
-        told = [_caption_tags(style, tags, int(rng.integers(FRAMES))) for tags in subsets]
-        mute += not told[0].text
-        rows.extend(_make_caption_row(item, at, each) for at, each in enumerate(told) if each.text)
+        lines = [_caption_tags(style, tags, int(rng.integers(FRAMES))) for tags in subsets]
+        mute += not lines[0].text
+        rows.extend(_make_caption_row(item, at, line) for at, line in enumerate(lines) if line.text)
     if mute == len(items):
         tags = sorted({tag.name for item in items for tag in item.tags})
         raise SourceError(
@@ -350,13 +351,13 @@ def _caption_tags(style: Style, tags: Sequence[Tag], frame: int) -> TagSentence:
     return join_tags(tags) if style is Style.PAPER else describe(tags, (), frame)
 
 
-def _make_caption_row(item: TaggedRecording, at: int, told: TagSentence) -> dict[str, Any]:
+def _make_caption_row(item: TaggedRecording, view: int, sentence: TagSentence) -> dict[str, Any]:
     return _describe_recording(item) | {
-        "kind": "view" if at else "caption",
-        "view": at,
-        "text": told.text,
-        "said": [tag.name for tag in told.present],
-        "unsaid": [tag.name for tag in told.unsaid],
+        "kind": "view" if view else "caption",
+        "view": view,
+        "text": sentence.text,
+        "said": [tag.name for tag in sentence.present],
+        "unsaid": [tag.name for tag in sentence.unsaid],
     }
 
 
@@ -370,15 +371,15 @@ def write_textswap_file(
     check_output(out, source)
     vocabulary = read_vocabulary(source)
     items = [item.tags for item in read_items(source) if len(item.tags) > 1]
-    written = Dictionary.of(vocabulary, items, max_share).write(out, observer)
+    dictionary = Dictionary.of(vocabulary, items, max_share).write(out, observer)
     reasons: Counter[str] = Counter()
-    for reason, count in written.reasons.items():
+    for reason, count in dictionary.reasons.items():
         reasons["together" if reason.startswith("together") else reason or "allowed"] += count
     listed = sum(find_category(tag.name) is not None for tag in vocabulary.tags)
     counts = {
         "tags": len(vocabulary.tags),
         "tags listed": listed,
-        "tags with an alternative": written.tags,
+        "tags with an alternative": dictionary.tags,
         **dict(reasons.most_common()),
     }
     return ToolReport(out, reasons.total(), counts)

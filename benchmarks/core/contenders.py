@@ -91,12 +91,12 @@ def take_turn(contender: Contender, scratch: Path, python: str = sys.executable)
             raise TurnError(f"{contender} failed:\n{errors[-4000:]}")
     shutil.rmtree(out, ignore_errors=True)
     all_figures = [json.loads(lines.strip().splitlines()[-1]) for lines, _ in ended]
-    figures = {name: max(each[name] for each in all_figures) for name in all_figures[0]}
+    figures = {name: max(turn[name] for turn in all_figures) for name in all_figures[0]}
     if contender.samples not in (None, figures["samples"]):
         raise TurnError(f"{contender} did {figures['samples']} samples, not {contender.samples}")
-    wanted = contender.seconds
-    if wanted is not None and abs(figures["seconds"] - wanted) > NEAR * wanted:
-        raise TurnError(f"{contender} made {figures['seconds']:.1f} s of audio, not {wanted:.1f} s")
+    length = contender.seconds
+    if length is not None and abs(figures["seconds"] - length) > NEAR * length:
+        raise TurnError(f"{contender} made {figures['seconds']:.1f} s of audio, not {length:.1f} s")
     return figures
 
 
@@ -109,9 +109,9 @@ def take_turns(
         peers: Python of the peers, who are passed over without.
     """
     turns = []
-    contenders = [each for each in contenders if peers or not each.peer]
+    contenders = [contender for contender in contenders if peers or not contender.peer]
     for repeat in range(repeats):
-        due = [each for each in contenders if not (each.once and repeat)]
+        due = [contender for contender in contenders if not (contender.once and repeat)]
         first = repeat * len(due) // repeats
         for number, contender in enumerate([*due[first:], *due[:first]], 1):
             python = str(peers) if contender.peer else sys.executable

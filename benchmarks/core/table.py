@@ -40,32 +40,33 @@ class Aim:
 
 def medians(turns: Sequence[Figures]) -> Medians:
     """The median of every figure; of costs a sample each, and CPU over that of the case's first."""
-    found: Medians = {}
+    cases: Medians = {}
     for turn in turns:
-        found.setdefault(turn["case"], {}).setdefault(turn["contender"], {})
-    for case, contenders in found.items():
+        cases.setdefault(turn["case"], {}).setdefault(turn["contender"], {})
+    for case, contenders in cases.items():
         for name, values in contenders.items():
-            own = [turn for turn in turns if (turn["case"], turn["contender"]) == (case, name)]
+            runs = [turn for turn in turns if (turn["case"], turn["contender"]) == (case, name)]
             values |= {
-                key: median(turn[key] for turn in own)
-                for key, value in own[0].items()
+                key: median(turn[key] for turn in runs)
+                for key, value in runs[0].items()
                 if key not in _NAMES and isinstance(value, int | float)
             }
             cpu, wall = (
-                [turn[cost] / turn["samples"] * 1e3 for turn in own] for cost in ("cpu_s", "wall_s")
+                [turn[cost] / turn["samples"] * 1e3 for turn in runs]
+                for cost in ("cpu_s", "wall_s")
             )
             values |= {"cpu_ms": median(cpu), "cpu_least_ms": min(cpu), "cpu_most_ms": max(cpu)}
             values |= {"wall_ms": median(wall), "per_s": 1e3 / median(wall)}
             values |= {"per_cpu_s": 1e3 / median(cpu)}
             values["ratio"] = values["cpu_ms"] / next(iter(contenders.values()))["cpu_ms"]
-    return found
+    return cases
 
 
 def over(
-    case: Mapping[str, Mapping[str, float]], one: str, other: str, key: str = "cpu_ms"
+    case: Mapping[str, Mapping[str, float]], name: str, other: str, key: str = "cpu_ms"
 ) -> float:
     """A measure of one contender over that of another."""
-    return case[one][key] / case[other][key]
+    return case[name][key] / case[other][key]
 
 
 def machine() -> str:
@@ -118,7 +119,7 @@ def make_parser(name: str, about: str | None, repeats: int = 3) -> argparse.Argu
     return parser
 
 
-def write_json(file: Path | None, found: object) -> None:
+def write_json(file: Path | None, report: object) -> None:
     if file is not None:
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        file.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")

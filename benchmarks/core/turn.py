@@ -64,9 +64,9 @@ Work: TypeAlias = Callable[[Stopwatch], Done]
 
 def processor_s() -> float:
     """Processor time, user and system, of this process and of all below it, in seconds."""
-    both = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    uses = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     ticks = sum(sum(map(int, read_stat(child)[11:15])) for child in descendants(os.getpid()))
-    return sum(each.ru_utime + each.ru_stime for each in both) + ticks / os.sysconf("SC_CLK_TCK")
+    return sum(use.ru_utime + use.ru_stime for use in uses) + ticks / os.sysconf("SC_CLK_TCK")
 
 
 def descendants(process: int) -> Iterator[int]:
@@ -88,14 +88,14 @@ def read_stat(process: int) -> list[str]:
 
 def memory_mib(process: int | str = "self") -> dict[str, float]:
     """What the system tells of a process's memory (VmHWM, VmRSS, RssAnon, RssFile, Pss, ...)."""
-    found = {}
+    sizes = {}
     for name in ("status", "smaps_rollup"):
         with suppress(OSError):  # it has ended, or is of a system without /proc
             for line in Path(f"/proc/{process}/{name}").read_text(encoding="utf-8").splitlines():
                 words = line.split()
                 if words[-1] == "kB":
-                    found[words[0].rstrip(":")] = int(words[1]) / 1024
-    return found
+                    sizes[words[0].rstrip(":")] = int(words[1]) / 1024
+    return sizes
 
 
 def peak_mib(process: int | str = "self") -> float:
@@ -132,11 +132,11 @@ def sampled_peaks() -> Iterator[Figures]:
 def measure(prepare: Callable[[Job], Work], job: Job) -> Figures:
     """The figures of one turn."""
     work, watch = prepare(job), Stopwatch()
-    done = work(watch)
-    if done.samples <= 0:
+    result = work(watch)
+    if result.samples <= 0:
         raise RuntimeError(f"a turn did nothing: {job}")
     costs = {"wall_s": watch.wall_s, "cpu_s": watch.cpu_s, "peak_mib": peak_mib()}
-    return {"samples": done.samples, "seconds": done.seconds, **costs, **done.facts}
+    return {"samples": result.samples, "seconds": result.seconds, **costs, **result.facts}
 
 
 def main() -> None:

@@ -59,7 +59,7 @@ def read_jobs() -> dict[str, FigureJob]:
     return {name: FigureJob.model_validate(job) for name, job in listed.items()}
 
 
-def keep(found: Any, paths: Sequence[str]) -> Any:
+def keep(value: Any, paths: Sequence[str]) -> Any:
     """The parts of a JSON value that `paths` name.
 
     Raises:
@@ -67,20 +67,20 @@ def keep(found: Any, paths: Sequence[str]) -> Any:
     """
     kept: dict[str, Any] = {}
     for path in paths:
-        _keep(found, path.split("/"), kept, path)
+        _keep(value, path.split("/"), kept, path)
     return kept
 
 
-def _keep(found: Any, path: Sequence[str], kept: dict[str, Any], told: str) -> None:
+def _keep(value: Any, path: Sequence[str], kept: dict[str, Any], name: str) -> None:
     first, *rest = path
-    values = found if isinstance(found, dict) else dict(enumerate(found))
+    values = value if isinstance(value, dict) else dict(enumerate(value))
     keys = [key for key in values if first in ("*", str(key))]
     if not keys:
         fix = f"it has {', '.join(map(str, values))}: correct the path in {JOBS.name}"
-        raise SpecError(f"{told}: no {first}", fix=fix)
+        raise SpecError(f"{name}: no {first}", fix=fix)
     for key in keys:
         if rest:
-            _keep(values[key], rest, kept.setdefault(str(key), {}), told)
+            _keep(values[key], rest, kept.setdefault(str(key), {}), name)
         else:
             kept[str(key)] = values[key]
 
@@ -96,26 +96,26 @@ def run(job: FigureJob, data: Path, folder: Path) -> list[dict[str, Any]]:
         (folder / name).write_text(text, encoding="utf-8")
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
     # One thread adds up in one order, so a training run gives the same figures again.
-    told = {"PATH": path, "PYTHONPATH": str(ROOT), "SEGUE": str(ROOT), "OMP_NUM_THREADS": "1"}
-    found = []
+    env = {"PATH": path, "PYTHONPATH": str(ROOT), "SEGUE": str(ROOT), "OMP_NUM_THREADS": "1"}
+    entries = []
     for step in job.steps:
         print(f"$ {step.run}", flush=True)
         command = f"{step.run} --json" if step.run.startswith("segue") else step.run
-        done = subprocess.run(
+        process = subprocess.run(
             ["bash", "-c", command],
             cwd=folder,
-            env=os.environ | told,
+            env=os.environ | env,
             stdout=subprocess.PIPE,
             text=True,
             check=False,
         )
-        if done.returncode != step.status:
-            raise RuntimeError(f"{step.run}: status {done.returncode}\n{done.stdout[-2000:]}")
+        if process.returncode != step.status:
+            raise RuntimeError(f"{step.run}: status {process.returncode}\n{process.stdout[-2000:]}")
         entry: dict[str, Any] = {"command": step.run}
         if step.keep:
-            entry["found"] = keep(json.loads(done.stdout.splitlines()[-1]), step.keep)
-        found.append(entry)
-    return found
+            entry["found"] = keep(json.loads(process.stdout.splitlines()[-1]), step.keep)
+        entries.append(entry)
+    return entries
 
 
 def main() -> None:
@@ -125,20 +125,20 @@ def main() -> None:
     parser.add_argument("data", type=Path, help="folder of libraries: ESC-10, ESC-50, ...")
     parser.add_argument("jobs", nargs="*", choices=(*jobs, []), help="all by default")
     parser.add_argument("--scratch", type=Path, help="keep the jobs' folders here")
-    given = parser.parse_args()
-    for name in given.jobs or jobs:
+    options = parser.parse_args()
+    for name in options.jobs or jobs:
         with tempfile.TemporaryDirectory() as temporary:
-            folder = (given.scratch or Path(temporary)).resolve() / name
+            folder = (options.scratch or Path(temporary)).resolve() / name
             folder.mkdir(parents=True)
-            steps = run(jobs[name], given.data, folder)
-        told = {
+            steps = run(jobs[name], options.data, folder)
+        report = {
             "command": f"python -m benchmarks.figures DATA {name}",
             "versions": versions("segue-audio", "numpy", "soundfile", "pyarrow", "torch"),
             "files": dict(jobs[name].files),
             "steps": steps,
         }
         RESULTS.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(told, indent=1, ensure_ascii=False) + "\n"
+        text = json.dumps(report, indent=1, ensure_ascii=False) + "\n"
         (RESULTS / f"{name}.json").write_text(text, encoding="utf-8")
 
 

@@ -25,14 +25,14 @@ def tally(rows: list[dict[str, str]]) -> dict[str, Any]:
     wrong: dict[str, dict[str, int]] = {}
     for row in rows:
         key = f"{row['operation']}, {row['dataset']}"
-        told = wrong.setdefault(key, {"texts": 0, "twice": 0, "first": 0, "second": 0})
-        told["texts"] += 1
-        told["twice"] += row["second"] != ""
-        told["first"] += row["verdict"] == "bad"
-        told["second"] += row["second"] == "bad"
+        counts = wrong.setdefault(key, {"texts": 0, "twice": 0, "first": 0, "second": 0})
+        counts["texts"] += 1
+        counts["twice"] += row["second"] != ""
+        counts["first"] += row["verdict"] == "bad"
+        counts["second"] += row["second"] == "bad"
     twice = [row for row in rows if row["second"]]
     first, second = ([row[judge] for row in twice] for judge in ("verdict", "second"))
-    agreed = sum(one == other for one, other in zip(first, second, strict=True))
+    agreed = sum(a == b for a, b in zip(first, second, strict=True))
     return {
         "texts": len(rows),
         "twice": len(twice),
@@ -50,5 +50,5 @@ def skipped(data: Path) -> dict[str, float]:
 
 if __name__ == "__main__":
     with SHEET.open(encoding="utf-8", newline="") as file:
-        told = tally(list(csv.DictReader(file)))
-    print(json.dumps(told | {"skipped": skipped(Path(sys.argv[1]))}))
+        counts = tally(list(csv.DictReader(file)))
+    print(json.dumps(counts | {"skipped": skipped(Path(sys.argv[1]))}))

@@ -43,23 +43,23 @@ PLANNED: Final = {
 }
 
 
-def describe(found: table.Medians, measures: dict[str, str], what: str) -> str:
+def describe(medians: table.Medians, measures: dict[str, str], what: str) -> str:
     rows = (
         [case, name, *(f"{values[key]:,.{2 if values[key] < 10 else 0}f}" for key in measures)]
-        for case, own in found.items()
-        for name, values in own.items()
+        for case, by_name in medians.items()
+        for name, values in by_name.items()
     )
     return table.markdown(["Planned rows", what, *measures.values()], rows, text=2)
 
 
-def extrapolate(found: table.Medians) -> Iterator[table.Aim]:
+def extrapolate(medians: table.Medians) -> Iterator[table.Aim]:
     """The peak at `WANTED` rows, by the line through the two largest sizes."""
-    sizes = [(int(case.replace(",", "")), own) for case, own in found.items()]
+    sizes = [(int(case.replace(",", "")), by_name) for case, by_name in medians.items()]
     sizes = [size for size in sizes if size[0] >= LEAST]  # below, mapped pages are not all touched
     if len(sizes) > 1:
         (few, small), (many, large) = sorted(sizes, key=lambda size: size[0])[-2:]
         for name in large:
-            least, most = (own[name]["peak_rss_mib"] for own in (small, large))
+            least, most = (by_name[name]["peak_rss_mib"] for by_name in (small, large))
             slope = max(0.0, (most - least) / (many - few))
             aim = f"{name}: peak at {WANTED:,} rows, MiB"
             yield table.Aim(aim, most + slope * (WANTED - many), AIM_MIB, at_most=True)
@@ -74,38 +74,38 @@ def main() -> None:
     parser.add_argument("--ranks", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--samples", type=int, default=6_000, help="that engines render")
-    given = parser.parse_args()
-    rows = dict.fromkeys(ROWS, given.rows or [2_000, 20_000]) if given.quick else ROWS
-    rows = rows | dict.fromkeys(ROWS, given.rows) if given.rows else rows
-    steps = 2 * WARM_STEPS if given.quick else given.steps
-    told = [f"`python -m benchmarks.scale`\n\n{table.machine()}, load {table.load()} before"]
-    found: list[dict[str, Any]] = []
+    options = parser.parse_args()
+    rows = dict.fromkeys(ROWS, options.rows or [2_000, 20_000]) if options.quick else ROWS
+    rows = rows | dict.fromkeys(ROWS, options.rows) if options.rows else rows
+    steps = 2 * WARM_STEPS if options.quick else options.steps
+    parts = [f"`python -m benchmarks.scale`\n\n{table.machine()}, load {table.load()} before"]
+    results: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as temporary:
-        out, scratch = given.folder or Path(temporary), Path(temporary)
-        if "plan" in given.only:
-            found += (turns := take_turns([*list_plans(out, rows["plan"])], 1, scratch))
+        out, scratch = options.folder or Path(temporary), Path(temporary)
+        if "plan" in options.only:
+            results += (turns := take_turns([*list_plans(out, rows["plan"])], 1, scratch))
             medians = table.medians(turns)
-            told += [describe(medians, PLANNED, "Process")]
-            told += [table.aim_table(aim.to_json() for aim in extrapolate(medians))]
-        if "train" in given.only:
+            parts += [describe(medians, PLANNED, "Process")]
+            parts += [table.aim_table(aim.to_json() for aim in extrapolate(medians))]
+        if "train" in options.only:
             turns = []
-            for contender in list_trainings(out, rows["train"], given.ranks, steps):
+            for contender in list_trainings(out, rows["train"], options.ranks, steps):
                 turns += take_turns([contender], 1, scratch)
-            found, medians = found + turns, table.medians(turns)
-            told += [f"Batches of {BATCH}, {steps} steps"]
-            told += [describe(medians, TRAINED, "Ranks, rows laid out before")]
-            told += [table.aim_table(aim.to_json() for aim in extrapolate(medians))]
-        if "engine" in given.only:
-            samples = 120 if given.quick else given.samples
-            found += (turns := take_turns([*list_engines(samples)], given.repeats, scratch))
+            results, medians = results + turns, table.medians(turns)
+            parts += [f"Batches of {BATCH}, {steps} steps"]
+            parts += [describe(medians, TRAINED, "Ranks, rows laid out before")]
+            parts += [table.aim_table(aim.to_json() for aim in extrapolate(medians))]
+        if "engine" in options.only:
+            samples = 120 if options.quick else options.samples
+            results += (turns := take_turns([*list_engines(samples)], options.repeats, scratch))
             cells = (
                 (name, f"{values['wall_s']:.1f} s", f"{values['cpu_s']:.1f} s")
                 for name, values in table.medians(turns)["engine"].items()
             )
-            told += [f"{samples:,} samples, planned and rendered"]
-            told += [table.markdown(("Engine, workers", "wall", "CPU in all"), cells)]
-    print("\n\n".join(told))
-    table.write_json(given.json, found)
+            parts += [f"{samples:,} samples, planned and rendered"]
+            parts += [table.markdown(("Engine, workers", "wall", "CPU in all"), cells)]
+    print("\n\n".join(parts))
+    table.write_json(options.json, results)
 
 
 if __name__ == "__main__":

@@ -168,12 +168,12 @@ def _build(job: Job) -> Work:
                 )
                 stack.enter_context(local)
                 where = local.scheduler_address
-            chosen = stack.enter_context(engine(where))
+            opened = stack.enter_context(engine(where))
             for number in range(workers):  # one more at work each time, so each one starts
                 warm = make_spec(8) | {"corpus": f"warm-{number}", "shards": {"samples": 2}}
-                build(Spec.model_validate(warm), out, chosen)
+                build(Spec.model_validate(warm), out, opened)
             with watch:
-                samples = build(Spec.model_validate(job["spec"]), out, chosen).samples
+                samples = build(Spec.model_validate(job["spec"]), out, opened).samples
         return Done(samples)
 
     return work

@@ -89,17 +89,17 @@ def enlarge(corpus: Corpus, rows: int, folder: Path) -> Path:
 
 
 def _repeat(base: pa.Table, at: np.ndarray) -> pa.Table:
-    taken = base.take(pa.array(at % len(base)))
+    rows = base.take(pa.array(at % len(base)))
     turn = pa.array(at // len(base)).cast(pa.string())
     named = {
-        "id": pc.binary_join_element_wise(taken["id"], turn, "-"),
+        "id": pc.binary_join_element_wise(rows["id"], turn, "-"),
         "index": pa.array(at),
-        "group": pc.binary_join_element_wise(taken["group"], turn, "-"),
+        "group": pc.binary_join_element_wise(rows["group"], turn, "-"),
     }
     for name, values in named.items():
         place = base.schema.get_field_index(name)
-        taken = taken.set_column(place, base.schema.field(name), values)
-    return taken
+        rows = rows.set_column(place, base.schema.field(name), values)
+    return rows
 
 
 def prepare(job: Job) -> Work:
@@ -123,10 +123,10 @@ def prepare(job: Job) -> Work:
     Loader.batch = _timed(Loader.batch, made)  # type: ignore[method-assign]
     memory = dict[str, float]()
 
-    def step(*given: Any) -> StepFigures:
+    def step(*arguments: Any) -> StepFigures:
         if not ended:
             ended.append(time.perf_counter())
-        figures = train_step(*given)
+        figures = train_step(*arguments)
         ended.append(time.perf_counter())
         if len(ended) == steps + 1:
             memory.update(memory_mib())
@@ -138,7 +138,7 @@ def prepare(job: Job) -> Work:
         begun = time.perf_counter()
         with watch, sampled_peaks() as peaks:
             loop.train(config)
-        between = [later - one for one, later in pairwise(ended)][WARM_STEPS:]
+        between = [later - earlier for earlier, later in pairwise(ended)][WARM_STEPS:]
         facts = {
             "start_s": ended[0] - begun,
             "order_ms": 1e3 * median(drawn[WARM_STEPS:]),
@@ -153,9 +153,9 @@ def prepare(job: Job) -> Work:
 
 
 def _timed(function: Callable[..., T], seconds: list[float]) -> Callable[..., T]:
-    def timed(*given: Any) -> T:
+    def timed(*arguments: Any) -> T:
         begun = time.perf_counter()
-        result = function(*given)
+        result = function(*arguments)
         seconds.append(time.perf_counter() - begun)
         return result
 

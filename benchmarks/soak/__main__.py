@@ -29,23 +29,23 @@ def main() -> int:
     parser.add_argument("--only", default="", help="as dask,flow/server or gc: parts of names")
     parser.add_argument("--points", type=int, default=0, help="so many of each command's writes")
     parser.add_argument("--json", action="store_true", help="end with one line of JSON")
-    given = parser.parse_args()
+    options = parser.parse_args()
     print("starting", file=sys.stderr, flush=True)
     os.environ["OMP_NUM_THREADS"] = "1"
-    only = given.only.split(",")
+    only = options.only.split(",")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
-        if given.between_writes:
+        if options.between_writes:
             from benchmarks.soak.between import soak
 
-            return soak(only, given.points, given.json)
-        if given.mutated is not None:
+            return soak(only, options.points, options.json)
+        if options.mutated is not None:
             from benchmarks.soak.mutated import compare
 
-            return compare(given.mutated, given.json)
+            return compare(options.mutated, options.json)
         from benchmarks.soak.kills import kill_builds
 
-        return kill_builds(given.minutes, given.seed, only, given.json)
+        return kill_builds(options.minutes, options.seed, only, options.json)
     except KeyboardInterrupt:
         return 130
 

@@ -47,10 +47,10 @@ class Ended:
 
     signal: int
     status: int
-    told: str
+    output: str
 
     def __str__(self) -> str:
-        last = self.told.strip().splitlines()[-1:] or ["nothing"]
+        last = self.output.strip().splitlines()[-1:] or ["nothing"]
         return f"signal {self.signal}, status {self.status}: {last[0]}"
 
 
@@ -75,7 +75,7 @@ class Bench:
         writes = self._list_writes()
         self.row.points = len(writes)
         most = min(self._most, len(writes)) or len(writes)
-        for number in ((2 * each + 1) * len(writes) // (2 * most) + 1 for each in range(most)):
+        for number in ((2 * place + 1) * len(writes) // (2 * most) + 1 for place in range(most)):
             fault = self._take(number, expected, other)
             if fault:
                 before = writes[number - 1].replace(f"{self._site.root}/", "")
@@ -99,16 +99,16 @@ class Bench:
             return "; ".join(lies)
         site.bury()
         ended = self._fork(scenario.after)
-        if ended.status == REFUSED and scenario.refusal and scenario.refusal in ended.told:
+        if ended.status == REFUSED and scenario.refusal and scenario.refusal in ended.output:
             assert scenario.otherwise is not None
             assert other is not None
             self.row.refused += 1
             ended, expected = self._fork(scenario.otherwise), other
         if ended.signal or ended.status:
             return str(ended)
-        found = site.contents()
+        files = site.contents()
         differing = sorted(
-            name for name in found.keys() | expected.keys() if found.get(name) != expected.get(name)
+            name for name in files.keys() | expected.keys() if files.get(name) != expected.get(name)
         )
         lies = list(site.find_lies())
         return "; ".join([*(f"{name} differs" for name in differing), *lies]) or None
@@ -126,10 +126,10 @@ class Bench:
         """What a command leaves that nobody disturbs; its certificates are checked."""
         ended = self._fork(action)
         if ended.signal or ended.status:
-            raise RuntimeError(f"{self.row.name}: undisturbed: {ended}\n{ended.told}")
+            raise RuntimeError(f"{self.row.name}: undisturbed: {ended}\n{ended.output}")
         ended = self._fork(check_all)
         if ended.signal or ended.status:
-            raise RuntimeError(f"{self.row.name}: its certificates: {ended}\n{ended.told}")
+            raise RuntimeError(f"{self.row.name}: its certificates: {ended}\n{ended.output}")
         return self._site.contents()
 
     def _see_elsewhere(self) -> dict[str, str] | None:
@@ -143,12 +143,12 @@ class Bench:
     def _list_writes(self) -> list[str]:
         """All writes of the command that is killed."""
         self._restore()
-        told = self._begin.with_name("writes")
-        descriptor = os.open(told, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-        watch = WriteWatch(self._site.root, note=lambda each: write_to(descriptor, f"{each}\n"))
+        path = self._begin.with_name("writes")
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        watch = WriteWatch(self._site.root, note=lambda text: write_to(descriptor, f"{text}\n"))
         self._fork(self._scenario.killed, watch)
         os.close(descriptor)
-        return told.read_text(encoding="utf-8").splitlines()
+        return path.read_text(encoding="utf-8").splitlines()
 
     def _restore(self) -> None:
         shutil.rmtree(self._site.root)
@@ -161,8 +161,8 @@ class Bench:
             self._serve(action, watch)
         _, status = os.waitpid(process, 0)
         code = os.waitstatus_to_exitcode(status)
-        told = self._log.read_text(encoding="utf-8", errors="replace")
-        return Ended(-code if code < 0 else 0, max(0, code), told)
+        output = self._log.read_text(encoding="utf-8", errors="replace")
+        return Ended(-code if code < 0 else 0, max(0, code), output)
 
     def _serve(self, action: Action, watch: WriteWatch | None) -> NoReturn:
         status = CRASHED

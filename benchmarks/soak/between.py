@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import asdict
@@ -31,6 +31,7 @@ from benchmarks.soak.scenarios import (
     LIBRARY,
     REHEARSAL,
     STORE,
+    Scenario,
     Site,
     list_scenarios,
     parse_spec,
@@ -42,11 +43,9 @@ from synth.base.processors import processors
 
 def soak(only: Sequence[str], points: int, as_json: bool) -> int:
     """Take so many points (0 for all) of the scenarios of these names. Returns the exit status."""
-    wanted = [
-        each for each in list_scenarios() if any(part in describe(each) for part in only or [""])
-    ]
-    if not wanted:
-        names = ", ".join(describe(each) for each in list_scenarios())
+    scenarios = [*_select(only)]
+    if not scenarios:
+        names = ", ".join(describe(scenario) for scenario in list_scenarios())
         sys.exit(f"--only {','.join(only)}: there is no such command; there are {names}")
     home = Path(tempfile.mkdtemp(prefix="segue-soak-"))
     os.environ[LIBRARY] = str(home / "library")
@@ -57,17 +56,17 @@ def soak(only: Sequence[str], points: int, as_json: bool) -> int:
     def tell(text: str) -> None:
         print(f"{time.monotonic() - started:6.1f} s  {text}", file=sys.stderr, flush=True)
 
-    tell(f"{len(wanted)} commands, in {home}")
+    tell(f"{len(scenarios)} commands, in {home}")
     rows = []
     with ProcessPoolExecutor(processors(), multiprocessing.get_context("fork")) as lanes:
-        numbers = range(len(wanted))
-        taken = [lanes.submit(_take_points, number, home, points, only) for number in numbers]
+        numbers = range(len(scenarios))
+        futures = [lanes.submit(_take_points, number, home, points, only) for number in numbers]
         try:
-            for lane in as_completed(taken):
+            for lane in as_completed(futures):
                 rows.append(row := lane.result())
                 for fault in row.wrong:
                     tell(f"WRONG: {fault}")
-                tell(f"{row.name}: {row.killed} kills, {len(wanted) - len(rows)} commands left")
+                tell(f"{row.name}: {row.killed} kills, {len(scenarios) - len(rows)} commands left")
         except BaseException:
             lanes.shutdown(wait=False, cancel_futures=True)
             raise
@@ -76,12 +75,16 @@ def soak(only: Sequence[str], points: int, as_json: bool) -> int:
     return _report(sorted(rows, key=lambda row: row.name), home, as_json)
 
 
+def _select(only: Sequence[str]) -> Iterator[Scenario]:
+    """The scenarios in whose names one of these parts is."""
+    for scenario in list_scenarios():
+        if any(part in describe(scenario) for part in only or [""]):
+            yield scenario
+
+
 def _take_points(number: int, home: Path, points: int, only: Sequence[str]) -> ScenarioRow:
     """In a process of its own: the points of one scenario."""
-    scenarios = (
-        each for each in list_scenarios() if any(part in describe(each) for part in only or [""])
-    )
-    bench = Bench(next(islice(scenarios, number, None)), home / str(number), points)
+    bench = Bench(next(islice(_select(only), number, None)), home / str(number), points)
     try:
         (home / str(number)).mkdir()
         bench.run()
@@ -94,7 +97,7 @@ def _take_points(number: int, home: Path, points: int, only: Sequence[str]) -> S
 
 def import_all(home: Path) -> None:
     """Import what commands import when they need it: else every point would pay for it."""
-    told = home / "modules"
+    path = home / "modules"
     home.mkdir()
     process = os.fork()
     if not process:
@@ -105,10 +108,10 @@ def import_all(home: Path) -> None:
                 site = Site(home / way, way)
                 for action in REHEARSAL:
                     action(site)
-        told.write_text("\n".join(sys.modules), encoding="utf-8")
+        path.write_text("\n".join(sys.modules), encoding="utf-8")
         os._exit(0)
     os.waitpid(process, 0)
-    for name in told.read_text(encoding="utf-8").splitlines():
+    for name in path.read_text(encoding="utf-8").splitlines():
         with suppress(ImportError):
             importlib.import_module(name)
     parse_spec()

@@ -61,8 +61,8 @@ class SummaryRow:
     def name(self) -> str:
         return f"{self.lane}/{self.victim}"
 
-    def add(self, seen: RoundOutcome) -> None:
-        for name, value in vars(seen).items():
+    def add(self, outcome: RoundOutcome) -> None:
+        for name, value in vars(outcome).items():
             setattr(self.outcome, name, getattr(self.outcome, name) + value)
 
     def to_json(self) -> dict[str, Any]:
@@ -97,8 +97,8 @@ class Soak:
         """Run the rounds of all rows, until they are done or the time is over."""
         threads = ThreadPoolExecutor(AT_ONCE)
         try:
-            for done in [threads.submit(self._run, row) for row in rows]:
-                done.result()
+            for future in [threads.submit(self._run, row) for row in rows]:
+                future.result()
         finally:
             self._deadline = 0.0
             threads.shutdown(cancel_futures=True)
@@ -133,7 +133,7 @@ class Soak:
                 self._killed += 1
             tell(f"kill {self._killed} {text}")
 
-        each = Round(
+        round_ = Round(
             lane,
             row.victim,
             self._home / "soak.yaml",
@@ -146,13 +146,13 @@ class Soak:
             tell,
         )
         try:
-            each.run()
+            round_.run()
         except ExpiredError:
             tell("the time is over")
-        row.add(each.outcome)
-        for fault in each.outcome.wrong:
+        row.add(round_.outcome)
+        for fault in round_.outcome.wrong:
             tell(f"WRONG: {fault}")
-        if not each.outcome.wrong:
+        if not round_.outcome.wrong:
             shutil.rmtree(home, ignore_errors=True)  # a Dask worker may be at its last shard yet
 
 
@@ -161,7 +161,7 @@ def kill_builds(minutes: float, seed: int | None, only: Sequence[str], as_json: 
     seed = random.SystemRandom().randrange(10**6) if seed is None else seed
     rows = [
         row
-        for row in (SummaryRow(*each) for each in PLAN)
+        for row in (SummaryRow(*line) for line in PLAN)
         if any(part in row.name for part in only)
     ]
     home = Path(tempfile.mkdtemp(prefix="segue-soak-"))
@@ -170,18 +170,18 @@ def kill_builds(minutes: float, seed: int | None, only: Sequence[str], as_json: 
     try:
         soak.prepare()
         soak.run(rows)
-        left = [command(process) for process in of(home)]
+        leftover = [command(process) for process in of(home)]
     except KeyboardInterrupt:
         end_all(home)
         shutil.rmtree(home)
         return 130
     finally:
         end_all(home)
-    return report(rows, left, seed, home, as_json)
+    return report(rows, leftover, seed, home, as_json)
 
 
 def report(
-    rows: Sequence[SummaryRow], left: Sequence[str], seed: int, home: Path, as_json: bool
+    rows: Sequence[SummaryRow], leftover: Sequence[str], seed: int, home: Path, as_json: bool
 ) -> int:
     """Print what was seen. Returns the exit status."""
     values = [row.to_json() for row in rows]
@@ -190,9 +190,9 @@ def report(
     total = {name: sum(value[name] for value in values) for name in columns}
     names = [*(row.name for row in rows), "all"]
     cells = [[value[column] for column in columns] for value in (*values, total)]
-    lines = ([name, *own] for name, own in zip(names, cells, strict=True))
+    lines = ([name, *numbers] for name, numbers in zip(names, cells, strict=True))
     print(markdown(("Build/victim", *columns), lines))
-    wrong = [fault for row in rows for fault in row.outcome.wrong] + list(left)
+    wrong = [fault for row in rows for fault in row.outcome.wrong] + list(leftover)
     short = total["kills"] < total["wanted"]
     if wrong:
         print(f"WRONG: {len(wrong)}, the first: {wrong[0]}; see {home}")
@@ -201,5 +201,5 @@ def report(
     if short:
         print(f"the time was over after {total['kills']} of {total['wanted']} kills")
     if as_json:
-        print(json.dumps({"seed": seed, "rows": values, "total": total, "left": list(left)}))
+        print(json.dumps({"seed": seed, "rows": values, "total": total, "left": list(leftover)}))
     return int(bool(wrong) or short)

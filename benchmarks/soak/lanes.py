@@ -118,8 +118,8 @@ class Dask(Lane):
     def _workers(self) -> list[int]:
         return children(self._nanny.pid, NANNIED) if self._nanny else []
 
-    def _start(self, what: str, *arguments: object) -> Process:
-        return start(f"distributed.cli.dask_{what}", *arguments, home=self.home, name=what)
+    def _start(self, role: str, *arguments: object) -> Process:
+        return start(f"distributed.cli.dask_{role}", *arguments, home=self.home, name=role)
 
 
 LANES: Final[dict[str, Callable[[Path], Lane]]] = {

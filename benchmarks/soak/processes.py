@@ -121,7 +121,7 @@ def _list_processes() -> Iterator[int]:
     return (int(entry) for entry in os.listdir("/proc") if entry.isdigit())  # noqa: PTH208
 
 
-def _read(process: int, what: str) -> bytes:
+def _read(process: int, name: str) -> bytes:
     with suppress(OSError):
-        return Path(f"/proc/{process}/{what}").read_bytes()
+        return Path(f"/proc/{process}/{name}").read_bytes()
     return b""

@@ -98,7 +98,7 @@ class Round:
                 pass
             self.look()
             if not wait_for(lambda: not of(self.home), GONE_S, self.over):
-                self.outcome.leftover += [f"process {command(each)}" for each in of(self.home)]
+                self.outcome.leftover += [f"process {command(pid)}" for pid in of(self.home)]
             self.compare()
         finally:
             end_all(self.home)
@@ -137,22 +137,22 @@ class Round:
         def ended() -> bool:
             return build.poll() is not None
 
-        def there() -> bool:
-            found = self.lane.ready() and self.lane.victims(self.victim, build)
-            return ended() or bool(found)
+        def is_ready() -> bool:
+            victims = self.lane.ready() and self.lane.victims(self.victim, build)
+            return ended() or bool(victims)
 
         done = len(finished(self.out))
         missing = self._shards - done
         kind = self.moments.random() if missing else 0.0
         longest = self.lane.early_s if missing else 3 * self.lane.early_s
-        if not wait_for(there, ATTEMPT_S, self.over):
+        if not wait_for(is_ready, ATTEMPT_S, self.over):
             return []
         if kind < 0.4:  # any moment of the beginning, or of the next few seconds
             pause = self.moments.uniform(0, longest)
         else:  # while it renders; or at the very end
-            wanted = done + (missing if kind > 0.92 else self.moments.randint(1, missing // 3 + 1))
+            target = done + (missing if kind > 0.92 else self.moments.randint(1, missing // 3 + 1))
             pause = self.moments.uniform(0, 0.3)
-            most = min(wanted, self._shards)
+            most = min(target, self._shards)
             wait_for(lambda: ended() or len(finished(self.out)) >= most, ATTEMPT_S, self.over)
         wait_for(ended, pause, self.over)
         return [] if ended() else self.lane.victims(self.victim, build)
@@ -164,9 +164,9 @@ class Round:
             build.wait()
             self._blame(name, f"hangs for {ATTEMPT_S:g} s")
             return False
-        said = (self.home / f"{name}.err").read_text(errors="replace").splitlines()
-        errors = [line for line in said if line.startswith("error: ")]
-        if [line for line in said if line not in errors and not line.startswith("fix:   ")]:
+        lines = (self.home / f"{name}.err").read_text(errors="replace").splitlines()
+        errors = [line for line in lines if line.startswith("error: ")]
+        if [line for line in lines if line not in errors and not line.startswith("fix:   ")]:
             self._blame(name, "says more than an error and a fix")
         if build.returncode == 1 and disturbed and len(errors) == 1:
             self.tell(errors[0])
@@ -197,11 +197,11 @@ class Round:
     def compare(self) -> None:
         """What was made is what the undisturbed build made, each shard once; nothing else is."""
         if self.outcome.builds:
-            found = product(self.out)
+            files = product(self.out)
             self.outcome.differing += [
                 f"file {name}"
-                for name in sorted(found.keys() | self._expected.keys())
-                if found.get(name) != self._expected.get(name)
+                for name in sorted(files.keys() | self._expected.keys())
+                if files.get(name) != self._expected.get(name)
             ]
             rendered = Counter(
                 event["shard"] for event in journal(self.out) if event["event"] == "rendered"
@@ -216,7 +216,7 @@ class Round:
 def finished(out: Path) -> Shards:
     """The shards below `out` that have a receipt; not those that an orphan is writing again."""
     writing = (_BEING_WRITTEN.fullmatch(path.name) for path in out.glob("shards/*/*/*/.*.partial"))
-    busy = {each["shard"] for each in writing if each}
+    busy = {match["shard"] for match in writing if match}
     receipts = {path.stem for path in out.glob("data_manifests/*/*/receipts/*.json")}
     files = [path for path in out.glob("shards/*/*/*/*.tar") if path.name in receipts - busy]
     stats = {path.name: path.stat() for path in files}

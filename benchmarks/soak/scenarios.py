@@ -142,8 +142,8 @@ class Site:
 def _read(path: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return found
+    values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return values
 
 
 Action: TypeAlias = Callable[[Site], object]
@@ -204,8 +204,8 @@ def _collect(site: Site, banks: bool) -> None:
 
 
 def _reproduce(site: Site) -> None:
-    found = reproduce(Places(open_store(site.out), CORPUS, "v1"), None, 0)
-    assert not found.differences, found.differences
+    result = reproduce(Places(open_store(site.out), CORPUS, "v1"), None, 0)
+    assert not result.differences, result.differences
 
 
 def _ingest(site: Site) -> None:

@@ -41,13 +41,13 @@ def watch(folder: Path, nights: int, every: str) -> dict[str, Any]:
     first: tuple[int, dict[str, str]] | None = None
     options = ("--out", out, "--workers", 2, "--every", every, "--now")
     with running("night", "schedule", spec, *options, output=DEVNULL) as schedule:
-        while len(done := completed(runs := list_runs(out))) < nights:
-            if done and first is None:
+        while len(nights_done := completed(runs := list_runs(out))) < nights:
+            if nights_done and first is None:
                 first = rendered(out), product(out)
             if schedule.poll() is not None:
                 sys.exit(f"the schedule ended with status {schedule.returncode}")
             if time.monotonic() - started > PATIENCE_S:
-                sys.exit(f"{len(done)} of {nights} nights within {PATIENCE_S:g} s: {runs}")
+                sys.exit(f"{len(nights_done)} of {nights} nights within {PATIENCE_S:g} s: {runs}")
             time.sleep(LOOK_S)
     if first is None:
         sys.exit("the nights were complete before one of them was looked at")
@@ -60,7 +60,7 @@ def watch(folder: Path, nights: int, every: str) -> dict[str, Any]:
             name for name in before.keys() | after.keys() if before.get(name) != after.get(name)
         ),
         "states": [run["state"] for run in runs if run["state"] in ENDED],
-        "seconds": [run["seconds"] for run in done],
+        "seconds": [run["seconds"] for run in nights_done],
         "total_s": round(time.monotonic() - started, 1),
     }
 
@@ -89,14 +89,14 @@ def main() -> int:
     parser.add_argument("--nights", type=int, default=3, help="two or more")
     parser.add_argument("--every", default="10s")
     parser.add_argument("--json", action="store_true")
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        report = watch(Path(folder), given.nights, given.every)
+        report = watch(Path(folder), options.nights, options.every)
     harm = (
         report["changed"] or report["rendered_again"] or {"Failed", "Crashed"} & {*report["states"]}
     )
     sound = not harm and report["rendered"] == report["shards"] > 0
-    if given.json:
+    if options.json:
         print(json.dumps(report | {"sound": sound}))
     else:
         print("\n".join(f"{name}: {value}" for name, value in report.items()))

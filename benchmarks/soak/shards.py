@@ -61,8 +61,8 @@ class Growth:
         cls, processes: int, early: Sequence[MemorySample], late: Sequence[MemorySample]
     ) -> Growth:
         def grow(name: str) -> tuple[float, float]:
-            return median(getattr(each, name) for each in early), median(
-                getattr(each, name) for each in late
+            return median(getattr(sample, name) for sample in early), median(
+                getattr(sample, name) for sample in late
             )
 
         (before, after), own, done = grow("rss"), grow("own"), grow("done")
@@ -113,11 +113,11 @@ def watch(out: Path, shards: int, workers: int) -> dict[str, Any]:
                     lines = file.read()
                 place, done = place + len(lines), done + lines.count(b'"event": "rendered"')
             times.append((done, time.monotonic()))
-            for each in (process.pid, *descendants(process.pid)):
-                memory = memory_mib(each)
+            for pid in (process.pid, *descendants(process.pid)):
+                memory = memory_mib(pid)
                 if "RssAnon" in memory:
-                    held = memory["VmRSS"], memory["RssAnon"]
-                    samples.append(MemorySample(done, each, role_of(each, process.pid), *held))
+                    sizes = memory["VmRSS"], memory["RssAnon"]
+                    samples.append(MemorySample(done, pid, role_of(pid, process.pid), *sizes))
             time.sleep(LOOK_S)
         summary, errors = process.communicate()
     if process.returncode:
@@ -125,7 +125,7 @@ def watch(out: Path, shards: int, workers: int) -> dict[str, Any]:
     rendered = json.loads(summary.splitlines()[-1])["rendered"]
     if rendered != shards:
         sys.exit(f"{rendered} shards were rendered, {shards} were asked for")
-    rendering = [each for each in times if 0 < each[0] < shards]
+    rendering = [moment for moment in times if 0 < moment[0] < shards]
     peaks: dict[str, float] = defaultdict(float)
     for sample in samples:
         peaks[sample.role] = max(peaks[sample.role], round(sample.rss, 1))
@@ -151,13 +151,13 @@ def role_of(process: int, root: int) -> str:
 def growths(samples: Sequence[MemorySample], shards: int) -> list[Growth]:
     """How each role grew between `EARLY` and `LATE`; short-lived processes are left out."""
     roles: dict[str, list[list[list[MemorySample]]]] = defaultdict(list)
-    for role, process in dict.fromkeys((each.role, each.process) for each in samples):
+    for role, process in dict.fromkeys((sample.role, sample.process) for sample in samples):
         parts = [
             [
-                each
-                for each in samples
-                if (each.role, each.process) == (role, process)
-                and low * shards <= each.done < high * shards
+                sample
+                for sample in samples
+                if (sample.role, sample.process) == (role, process)
+                and low * shards <= sample.done < high * shards
             ]
             for low, high in (EARLY, LATE)
         ]
@@ -174,7 +174,7 @@ def growths(samples: Sequence[MemorySample], shards: int) -> list[Growth]:
 
 def speed(times: Sequence[tuple[int, float]], first: float, last: float) -> float:
     """Shards a second over a part of the way."""
-    part = [each for each in times if first <= each[0] <= last]
+    part = [moment for moment in times if first <= moment[0] <= last]
     seconds = part[-1][1] - part[0][1] if part else 0.0
     return round((part[-1][0] - part[0][0]) / seconds, 1) if seconds else 0.0
 
@@ -185,15 +185,15 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--out", type=Path, help="an empty folder to build in and keep")
     parser.add_argument("--json", action="store_true")
-    given = parser.parse_args()
+    options = parser.parse_args()
     if not Path("/proc/self/status").is_file():
         sys.exit("memory is read from /proc, which is not here")
     with tempfile.TemporaryDirectory() as folder:
-        if given.out is not None:
-            given.out.mkdir(parents=True)
-        report = watch(given.out or Path(folder), given.shards, given.workers)
+        if options.out is not None:
+            options.out.mkdir(parents=True)
+        report = watch(options.out or Path(folder), options.shards, options.workers)
     flat = all(growth.flat for growth in report["growths"])
-    if given.json:
+    if options.json:
         growth = [asdict(growth) for growth in report["growths"]]
         print(json.dumps(report | {"growths": growth, "flat": flat}))
         return 0 if flat else 1
@@ -201,11 +201,11 @@ def main() -> int:
         f"{report['shards']:,} shards in {report['render_s']:,} s ({report['total_s']:,} s in "
         f"all), {report['early_shards_a_s']} a second at first, {report['late_shards_a_s']} at last"
     )
-    for each in report["growths"]:
+    for grown in report["growths"]:
         print(
-            f"{each.role:7} x{each.processes}: {each.early_mib} -> {each.late_mib} MiB, "
-            f"{each.own_mib_a_thousand:+} MiB a thousand shards, peak "
-            f"{report['peak_mib'][each.role]} MiB{'' if each.flat else '  GREW'}"
+            f"{grown.role:7} x{grown.processes}: {grown.early_mib} -> {grown.late_mib} MiB, "
+            f"{grown.own_mib_a_thousand:+} MiB a thousand shards, peak "
+            f"{report['peak_mib'][grown.role]} MiB{'' if grown.flat else '  GREW'}"
         )
     return 0 if flat else 1
 

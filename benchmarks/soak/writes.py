@@ -79,21 +79,21 @@ class WriteWatch:
                 self._pass(f"{event[3:]} {path}")
         else:
             path = _resolve(arguments[0], arguments[-1] if event != "os.truncate" else -1)
-            there = os.path.lexists(path)
+            exists = os.path.lexists(path)
             if event == "os.mkdir":
-                there = there or not os.path.isdir(os.path.dirname(path))  # noqa: PTH112, PTH120
-            if self._counts(path) and there != (event == "os.mkdir"):
+                exists = exists or not os.path.isdir(os.path.dirname(path))  # noqa: PTH112, PTH120
+            if self._counts(path) and exists != (event == "os.mkdir"):
                 self._pass(f"{event[3:]} {path}")
 
     def _counts(self, path: str) -> bool:
         return path.startswith(f"{self.root}/") and not path.endswith(_LOCKS)
 
-    def _pass(self, told: str, before: Callable[[], None] = lambda: None) -> None:
+    def _pass(self, text: str, before: Callable[[], None] = lambda: None) -> None:
         """Count a write; the process may end here."""
         self._count += 1
-        self.note(told)
-        awaited = self.kill_before and told.startswith("rename ")
-        if self._count == self.kill_at or (awaited and told.endswith(self.kill_before)):
+        self.note(text)
+        awaited = self.kill_before and text.startswith("rename ")
+        if self._count == self.kill_at or (awaited and text.endswith(self.kill_before)):
             before()
             os.kill(os.getpid(), signal.SIGKILL)
             signal.pause()

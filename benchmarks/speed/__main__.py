@@ -40,8 +40,8 @@ def describe(report: dict[str, Any]) -> str:
         parts.append(f"Peers: {table.list_versions(report['peers'])}")
     contenders = [
         (case, name, values)
-        for case, own in report["medians"].items()
-        for name, values in own.items()
+        for case, by_name in report["medians"].items()
+        for name, values in by_name.items()
     ]
     rows = (
         (
@@ -82,30 +82,30 @@ def main() -> None:
     parser.add_argument("--no-peers", action="store_true", help="Segue and the floors alone")
     parser.add_argument("--peers", type=Path, default=ROOT / "out" / "peers")
     parser.add_argument("--esc50", type=Path, default=ESC50, help="clips; without, made sounds")
-    given = parser.parse_args()
-    name = ROOT / ("out/speed-quick" if given.quick else "benchmarks/results/speed")
-    peers = None if given.no_peers else peers_python(given.peers.absolute())
+    options = parser.parse_args()
+    name = ROOT / ("out/speed-quick" if options.quick else "benchmarks/results/speed")
+    peers = None if options.no_peers else peers_python(options.peers.absolute())
     load = table.load()
-    with tempfile.TemporaryDirectory(dir=given.folder) as scratch:
-        size = QUICK if given.quick else FULL
-        stage = BenchStage(Path(scratch) / "stage", given.esc50.absolute(), size)
+    with tempfile.TemporaryDirectory(dir=options.folder) as scratch:
+        size = QUICK if options.quick else FULL
+        stage = BenchStage(Path(scratch) / "stage", options.esc50.absolute(), size)
         sounds = stage.prepare()
-        contenders = [each for name in given.only for each in CASES[name](stage)]
-        turns = take_turns(contenders, given.repeats, Path(scratch), peers)
-    found = table.medians(turns)
+        contenders = [contender for name in options.only for contender in CASES[name](stage)]
+        turns = take_turns(contenders, options.repeats, Path(scratch), peers)
+    medians = table.medians(turns)
     report = {
         "machine": table.machine(),
         "load": f"{load} before, {table.load()} after",
         "sounds": sounds,
-        "size": "quick" if given.quick else "full",
-        "repeats": given.repeats,
+        "size": "quick" if options.quick else "full",
+        "repeats": options.repeats,
         "versions": table.versions(),
         "peers": peer_versions(peers) if peers is not None else {},
-        "medians": found,
-        "aims": [aim.to_json() for aim in aims(found)],
+        "medians": medians,
+        "aims": [aim.to_json() for aim in aims(medians)],
         "turns": turns,
     }
-    file = given.json or name.with_suffix(".json")
+    file = options.json or name.with_suffix(".json")
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     file.with_suffix(".md").write_text(describe(report) + "\n", encoding="utf-8")

@@ -14,13 +14,13 @@ TIMES_AS_FAST: Final = {"lhotse": 2.0, "scaper": 7.0, "pydub, FLAC": 1.0}
 PLANNED: Final = dict(zip(KINDS, (5_000, 3_000, 1_200), strict=True))
 
 
-def aims(found: Medians) -> Iterator[Aim]:
+def aims(medians: Medians) -> Iterator[Aim]:
     """The aims of the cases that were run."""
 
-    def ratio(case: str, one: str, other: str, measure: str = "cpu_ms") -> list[float]:
+    def ratio(case: str, first: str, second: str, measure: str = "cpu_ms") -> list[float]:
         """None or one."""
-        own = found.get(case, {})
-        return [own[one][measure] / own[other][measure]] if {one, other} <= own.keys() else []
+        own = medians.get(case, {})
+        return [own[first][measure] / own[second][measure]] if {first, second} <= own.keys() else []
 
     for kind in KINDS:
         case = f"render {kind}"
@@ -33,18 +33,18 @@ def aims(found: Medians) -> Iterator[Aim]:
         for value in ratio(f"read {kind}", "webdataset + FLAC decode", "Segue, virtual shards"):
             yield Aim(f"virtual shards of {kind}: times as fast as webdataset", value, 10)
     for kind in KINDS:
-        if own := found.get(f"plan {kind}"):
+        if own := medians.get(f"plan {kind}"):
             speed = own["Segue"]["per_cpu_s"]
             yield Aim(f"plan {kind}: samples a second", speed, PLANNED[kind])
     for work, gain in (("scaling", 1.9), (BY_WORKERS, 1.8)):
         for value in ratio(work, "Segue, 1 worker", "Segue, 2 workers", "wall_ms"):
             yield Aim(f"{work}: two workers against one", value, gain)
-    if own := found.get("scaling"):
+    if own := medians.get("scaling"):
         heavy = own["Segue, 2 workers"]["worker_mib"]
         yield Aim("memory of a render worker, MiB", heavy, 500, at_most=True)
     for value in ratio("ingest", "Segue", "decoding alone"):
         yield Aim("ingest: CPU over that of decoding alone", value, 2.0, at_most=True)
-    for name, own in found.items():
+    for name, own in medians.items():
         if name.startswith("rebuild"):
             seconds = own["Segue"]["wall_s"]
             yield Aim(f"{name}, which has nothing to do: seconds", seconds, 1, at_most=True)
@@ -53,7 +53,7 @@ def aims(found: Medians) -> Iterator[Aim]:
     for work in ("plan", "build"):
         sizes = [
             own["Segue"]
-            for name, own in found.items()
+            for name, own in medians.items()
             if name.startswith(work) and name.endswith("samples")
         ]
         if len(sizes) > 1:

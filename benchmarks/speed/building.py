@@ -46,9 +46,9 @@ def _segue(
 ) -> Contender:
     workers = job.get("workers")
     name = f"Segue, {workers} worker{'s' * (workers > 1)}" if workers else "Segue"
-    few = {"acba": {"pairs": 8}}
-    given = {"spec": spec, "warm": spec | {"recipe": few}, **job}
-    return Contender(case, name, __name__, given, count, seconds, once=(count or 0) >= LONG)
+    recipe = {"acba": {"pairs": 8}}
+    values = {"spec": spec, "warm": spec | {"recipe": recipe}, **job}
+    return Contender(case, name, __name__, values, count, seconds, once=(count or 0) >= LONG)
 
 
 def render(stage: BenchStage) -> Iterator[Contender]:

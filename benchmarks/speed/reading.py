@@ -57,13 +57,13 @@ def ingest(stage: BenchStage) -> Iterator[Contender]:
 
 def read(stage: BenchStage) -> Iterator[Contender]:
     for kind in KINDS:
-        case, wanted = f"read {kind}", stage.count(kind)
+        case, amount = f"read {kind}", stage.count(kind)
         for name, mode in reversed(MODES.items()):
             job = {"corpus": str(stage.manifests(kind)), "mode": mode.value, "work": "read"}
-            yield Contender(case, f"Segue, {name}", __name__, job, *wanted)
+            yield Contender(case, f"Segue, {name}", __name__, job, *amount)
         peer = "benchmarks.speed.peers.webdataset_read"
         job = {"shards": str(stage.manifests(kind).parents[2] / "shards")}
-        yield Contender(case, "webdataset + FLAC decode", peer, job, *wanted, peer=True)
+        yield Contender(case, "webdataset + FLAC decode", peer, job, *amount, peer=True)
 
 
 def loader(stage: BenchStage) -> Iterator[Contender]:
@@ -156,10 +156,10 @@ def _load(job: Job) -> Work:
     )
     data = SplitData(Corpus.open(config.corpus), TRAIN, config.mode)
     tokenizer = TextTokenizer.of_texts(data.vocabulary())
-    made = Loader(Assembler.of(data, tokenizer, config, cached=False), config)
+    feed = Loader(Assembler.of(data, tokenizer, config, cached=False), config)
 
     def batches(start: int, stop: int) -> Iterator[Batch]:
-        return made.iterate(start, stop) if threads else map(made.batch, range(start, stop))
+        return feed.iterate(start, stop) if threads else map(feed.batch, range(start, stop))
 
     def work(watch: Stopwatch) -> Done:
         for _ in batches(0, 2):  # first use
@@ -168,12 +168,12 @@ def _load(job: Job) -> Work:
             for _ in batches(steps, 2 * steps):
                 pass
         meter, longest = Meter(), 0.0
-        taken = meter.time_waits(batches(2 * steps, 3 * steps))
-        asked = time.perf_counter()
-        for _ in taken:
-            longest = max(longest, time.perf_counter() - asked)
+        waited = meter.time_waits(batches(2 * steps, 3 * steps))
+        begun = time.perf_counter()
+        for _ in waited:
+            longest = max(longest, time.perf_counter() - begun)
             time.sleep(STEP_S)
-            asked = time.perf_counter()
+            begun = time.perf_counter()
         facts = {"data_wait": meter.data_wait, "longest_wait_s": longest}
         return Done(steps * BATCH, 0.0, facts)
 

@@ -38,27 +38,27 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--precision", choices=("bf16", "f32"), help="f32 on a CPU")
     parser.add_argument("--steps", type=int, default=20, help="steps that are measured")
     parser.add_argument("--workers", type=int, help="that prepare batches; a core is left free")
-    given = parser.parse_args()
-    given.json = given.json or RESULTS
-    if given.quick:
-        given.batch, given.steps, given.repeats = 4, 1, 1
-    given.device = given.device or ("cuda" if torch.cuda.is_available() else "cpu")
-    on_gpu = given.device == "cuda"
-    given.shapes = given.shapes or (Shapes.HTSAT_TINY if on_gpu else Shapes.TINY)
-    given.precision = given.precision or ("bf16" if on_gpu else "f32")
-    given.workers = given.workers or max(min((os.cpu_count() or 1) - 1, MOST_WORKERS), 1)
-    return given
+    options = parser.parse_args()
+    options.json = options.json or RESULTS
+    if options.quick:
+        options.batch, options.steps, options.repeats = 4, 1, 1
+    options.device = options.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    on_gpu = options.device == "cuda"
+    options.shapes = options.shapes or (Shapes.HTSAT_TINY if on_gpu else Shapes.TINY)
+    options.precision = options.precision or ("bf16" if on_gpu else "f32")
+    options.workers = options.workers or max(min((os.cpu_count() or 1) - 1, MOST_WORKERS), 1)
+    return options
 
 
 def summarise(turns: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
     """For each contender the median of every measure, and its speed beside the faster peer's."""
     medians = table.medians(turns)[CASE]
-    found = {name: {each: medians[name][each] for each in MEASURES} for name in LEARNERS}
+    summary = {name: {measure: medians[name][measure] for measure in MEASURES} for name in LEARNERS}
     for speed, ratio in (("step_samples_per_s", "step_ratio"), ("samples_per_s", "ratio")):
-        fastest = max(found[name][speed] for name in found if name.startswith("open_clip"))
-        for values in found.values():
+        fastest = max(summary[name][speed] for name in summary if name.startswith("open_clip"))
+        for values in summary.values():
             values[ratio] = values[speed] / fastest
-    return found
+    return summary
 
 
 def describe(report: dict[str, Any]) -> str:
@@ -95,18 +95,18 @@ def describe(report: dict[str, Any]) -> str:
 
 def main() -> None:
     disable_progress_bar()
-    given = parse()
+    options = parse()
     open_clip_losses()  # missing, it is told before any work
-    with tempfile.TemporaryDirectory(dir=given.folder) as scratch:
-        corpus = make_corpus(Path(scratch) / "corpus", given.batch)
+    with tempfile.TemporaryDirectory(dir=options.folder) as scratch:
+        corpus = make_corpus(Path(scratch) / "corpus", options.batch)
         setup = Setup(
             corpus=str(corpus),
-            clap=str(make_clap(Path(scratch) / "clap", given.shapes, corpus)),
-            device=given.device,
-            reduced=given.precision == "bf16",
-            batch=given.batch,
-            steps=given.steps,
-            workers=given.workers,
+            clap=str(make_clap(Path(scratch) / "clap", options.shapes, corpus)),
+            device=options.device,
+            reduced=options.precision == "bf16",
+            batch=options.batch,
+            steps=options.steps,
+            workers=options.workers,
         )
         contenders = [
             Contender(
@@ -114,16 +114,16 @@ def main() -> None:
             )
             for name in LEARNERS
         ]
-        turns = take_turns(contenders, given.repeats, Path(scratch))
-    on_gpu = given.device == "cuda"
+        turns = take_turns(contenders, options.repeats, Path(scratch))
+    on_gpu = options.device == "cuda"
     report = {
         "device_name": torch.cuda.get_device_name() if on_gpu else table.machine(),
         "versions": table.versions("torch", "transformers", "open_clip_torch", "segue-audio"),
-        "settings": {name: str(getattr(given, name)) for name in SETTINGS},
+        "settings": {name: str(getattr(options, name)) for name in SETTINGS},
         "medians": summarise(turns),
         "turns": turns,
     }
-    table.write_json(given.json, report)
+    table.write_json(options.json, report)
     print(describe(report))
 
 

@@ -48,8 +48,8 @@ class PeerSamples(Dataset[tuple[Tensor, str]]):
         waveform = pcm.astype(np.float32) / np.float32(FULL_SCALE)
         if self.extractor is None:
             return torch.from_numpy(waveform), row["caption"]
-        found = self.extractor(waveform, sampling_rate=RATE, return_tensors="pt")
-        return found["input_features"][0], row["caption"]
+        features = self.extractor(waveform, sampling_rate=RATE, return_tensors="pt")
+        return features["input_features"][0], row["caption"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class Peer:
         self._loss = open_clip_losses().ClipLoss(cache_labels=True)
         self._optimizer = optimizer(self._model)
         data = SplitData(Corpus.open(Path(setup.corpus)), TRAIN, AudioMode.SHARDS)
-        self._heard = PeerSamples(
+        self._samples = PeerSamples(
             data.corpus, data.rows(range(len(data))), None if on_device else extractor
         )
         order = BatchOrder.of(
@@ -126,7 +126,7 @@ class Peer:
     def feed(self) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         return iter(
             DataLoader(
-                self._heard,
+                self._samples,
                 batch_sampler=self._batches,
                 collate_fn=self._collate,
                 num_workers=self._setup.workers,
@@ -135,12 +135,12 @@ class Peer:
         )
 
     def learn(self, batch: tuple[Tensor, Tensor, Tensor]) -> Tensor:
-        sounds, ids, mask = (one.to(self._device, non_blocking=True) for one in batch)
+        sounds, ids, mask = (tensor.to(self._device, non_blocking=True) for tensor in batch)
         return self._step(self._log_mel(sounds), ids, mask)
 
     def held(self) -> Callable[[], Tensor]:
-        samples = [self._heard[index] for index in self._batches[0]]
-        sounds, ids, mask = (one.to(self._device) for one in self._collate(samples))
+        samples = [self._samples[index] for index in self._batches[0]]
+        sounds, ids, mask = (tensor.to(self._device) for tensor in self._collate(samples))
         features = self._log_mel(sounds)
         return lambda: self._step(features, ids, mask)
 
@@ -148,9 +148,9 @@ class Peer:
         self.texts = len(ids)
         self._optimizer.zero_grad()
         with torch.autocast(self._device.type, dtype=torch.bfloat16, enabled=self._setup.reduced):
-            found = self._model(input_ids=ids, attention_mask=mask, input_features=features)
+            outputs = self._model(input_ids=ids, attention_mask=mask, input_features=features)
             scale = self._model.logit_scale_a
-            loss: Tensor = self._loss(found.audio_embeds, found.text_embeds, scale.exp())
+            loss: Tensor = self._loss(outputs.audio_embeds, outputs.text_embeds, scale.exp())
         loss.backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(self._model.parameters(), GRAD_CLIP)
         self._optimizer.step()
@@ -162,10 +162,10 @@ class Peer:
 
 def open_clip_losses() -> ModuleType:
     """open_clip's losses alone: the package at large needs torchvision, they need torch."""
-    found = importlib.util.find_spec("open_clip")
-    if found is None or not found.submodule_search_locations:
+    package = importlib.util.find_spec("open_clip")
+    if package is None or not package.submodule_search_locations:
         raise SystemExit("open_clip is not installed: pip install --no-deps open_clip_torch==3.3.0")
-    file = Path(found.submodule_search_locations[0]) / "loss.py"
+    file = Path(package.submodule_search_locations[0]) / "loss.py"
     spec = importlib.util.spec_from_file_location("open_clip_losses", file)
     if spec is None or spec.loader is None:
         raise SystemExit(f"{file} cannot be loaded")
@@ -178,7 +178,7 @@ def optimizer(model: nn.Module) -> torch.optim.Optimizer:
     """AdamW as open_clip sets it up: gains, biases and temperatures do not decay."""
     parameters = list(model.parameters())
     groups = [
-        {"params": [one for one in parameters if one.dim() > 1], "weight_decay": WEIGHT_DECAY},
-        {"params": [one for one in parameters if one.dim() <= 1], "weight_decay": 0.0},
+        {"params": [p for p in parameters if p.dim() > 1], "weight_decay": WEIGHT_DECAY},
+        {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0},
     ]
     return torch.optim.AdamW(groups, lr=LEARNING_RATE, betas=(0.9, 0.98), eps=1e-6)

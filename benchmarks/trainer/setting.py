@@ -77,9 +77,9 @@ class Setup:
 
 def make_corpus(folder: Path, batch: int) -> Path:
     """At least two batches of 10 s samples with captions that all differ."""
-    wanted = math.ceil(2 * batch / MEMBERS)
-    classes = next((n for n in range(3, len(CLASSES)) if n * (n - 1) >= wanted), len(CLASSES))
-    repeats = math.ceil(wanted / (classes * (classes - 1)))
+    groups = math.ceil(2 * batch / MEMBERS)
+    classes = next((n for n in range(3, len(CLASSES)) if n * (n - 1) >= groups), len(CLASSES))
+    repeats = math.ceil(groups / (classes * (classes - 1)))
     spec = {
         "corpus": "benchmark",
         "seed": SEED,
@@ -94,7 +94,7 @@ def make_corpus(folder: Path, batch: int) -> Path:
 
 def count_parameters(model: nn.Module) -> int:
     """Those that learn."""
-    return sum(each.numel() for each in model.parameters() if each.requires_grad)
+    return sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
 
 
 def clap_shapes(shapes: Shapes, words: int) -> ClapConfig:

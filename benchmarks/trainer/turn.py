@@ -14,8 +14,8 @@ from torch import Tensor
 from transformers.utils.logging import disable_progress_bar
 
 from benchmarks.core.turn import MIB, Done, Job, Stopwatch, Work, peak_mib
-from benchmarks.trainer.ours import Ours
 from benchmarks.trainer.peer import Peer
+from benchmarks.trainer.segue import Segue
 from benchmarks.trainer.setting import SEED, WARM_STEPS, Setup
 from train.config.loss import HardNegatives, InfoNce
 from train.config.run import AudioMode
@@ -39,9 +39,9 @@ class StepContender(Protocol):
 
 
 LEARNERS: Final[dict[str, Callable[[Setup], StepContender]]] = {
-    "segue, info_nce, shards": lambda setup: Ours(setup, AudioMode.SHARDS, InfoNce()),
-    "segue, info_nce, virtual": lambda setup: Ours(setup, AudioMode.VIRTUAL, InfoNce()),
-    "segue, hard_negatives, shards": lambda setup: Ours(setup, AudioMode.SHARDS, HardNegatives()),
+    "segue, info_nce, shards": lambda setup: Segue(setup, AudioMode.SHARDS, InfoNce()),
+    "segue, info_nce, virtual": lambda setup: Segue(setup, AudioMode.VIRTUAL, InfoNce()),
+    "segue, hard_negatives, shards": lambda setup: Segue(setup, AudioMode.SHARDS, HardNegatives()),
     "open_clip step, log-mel on the device": lambda setup: Peer(setup, on_device=True),
     "open_clip step, log-mel in the DataLoader": lambda setup: Peer(setup, on_device=False),
 }

@@ -212,13 +212,13 @@ def remove_damaged_sounds(
     """
     if list_parts(library.index) <= library.decoded:
         return False
-    wanted = pa.array([shard.shard for shard in shards])
-    heard: set[str] = set()
+    names = pa.array([shard.shard for shard in shards])
+    clips: set[str] = set()
     for batch in read_batches(places.manifests / PLAN_FILE, ["shard", "clips"]):
-        rows = batch.filter(pc.is_in(batch["shard"], wanted))
-        heard.update(pc.unique(rows["clips"].flatten()).to_pylist())
+        rows = batch.filter(pc.is_in(batch["shard"], names))
+        clips.update(pc.unique(rows["clips"].flatten()).to_pylist())
     threads = max(1, where.width)
-    faults = withdraw_damaged(library.index, heard, library.decoded, threads, places.store)
+    faults = withdraw_damaged(library.index, clips, library.decoded, threads, places.store)
     tell_damage(observer, faults, "decoded again")
     return bool(faults)
 
@@ -289,14 +289,14 @@ def render_shards(
 def _tell_rest(prepared: Prepared) -> str:
     """What the shards that are still to be rendered will take, judged by some that are done."""
     places = prepared.places
-    left = [shard for shard in prepared.pending if not places.receipt_path(shard.shard).is_file()]
-    known = (read_receipt(places, shard.shard) for shard in prepared.shards)
-    done = list(islice((receipt for receipt in known if receipt is not None), MOST_JUDGED))
-    if not done or not left:
+    rest = [shard for shard in prepared.pending if not places.receipt_path(shard.shard).is_file()]
+    receipts = (read_receipt(places, shard.shard) for shard in prepared.shards)
+    judged = list(islice((receipt for receipt in receipts if receipt is not None), MOST_JUDGED))
+    if not judged or not rest:
         return ""
-    mean = sum(receipt.bytes for receipt in done) / sum(receipt.samples for receipt in done)
-    needed = format_bytes(round(mean * sum(shard.samples for shard in left)))
-    return f"; about {needed} needed for the {len(left)} shards left to render"
+    mean = sum(receipt.bytes for receipt in judged) / sum(receipt.samples for receipt in judged)
+    needed = format_bytes(round(mean * sum(shard.samples for shard in rest)))
+    return f"; about {needed} needed for the {len(rest)} shards left to render"
 
 
 def conclude(prepared: Prepared, promote: bool = True) -> Summary:

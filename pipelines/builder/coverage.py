@@ -76,12 +76,12 @@ class Coverage:
     @property
     def lacking(self) -> list[Lacking]:
         """The splits that lack labels; none for clips without labels."""
-        every = sorted(self.recordings.items())
+        by_label = sorted(self.recordings.items())
         missing = (
-            (split, [name_of(label) for label, its in every if not its[split]])
+            (split, [name_of(label) for label, its in by_label if not its[split]])
             for split in self.splits
         )
-        return [Lacking(split, labels, len(every)) for split, labels in missing if labels]
+        return [Lacking(split, labels, len(by_label)) for split, labels in missing if labels]
 
     @property
     def rarest(self) -> dict[str, dict[str, int]]:
@@ -93,9 +93,9 @@ class Coverage:
 
         return {
             name_of(label): {
-                f"{split} {what}": count
+                f"{split} {unit}": count
                 for split, clips in self.recordings[label].items()
-                for what, count in (("clips", len(clips)), ("recordings", len(set(clips))))
+                for unit, count in (("clips", len(clips)), ("recordings", len(set(clips))))
             }
             for label in sorted(self.recordings, key=rarity)[:SHOWN]
         }
@@ -120,51 +120,51 @@ _STEPS: Final = 20
 
 def advise_splits(coverage: Coverage, splits: Mapping[Any, Any], seed: int) -> list[str]:
     """What fills the splits that lack labels; nothing where none does, or all clips are refused."""
-    wanted = {
+    incomplete = {
         label
         for label, by_split in coverage.recordings.items()
         if not all(by_split.get(split) for split in splits)
     }
-    has = {
+    recordings = {
         label: {name for names in by_split.values() for name in names}
         for label, by_split in coverage.recordings.items()
     }
-    few = sorted(label for label in wanted if 0 < len(has[label]) < len(splits))
-    told = []
-    if few:
-        names = ", ".join(map(name_of, few[:SHOWN])) + (" ..." if len(few) > SHOWN else "")
-        told.append(
+    rare = sorted(label for label in incomplete if 0 < len(recordings[label]) < len(splits))
+    advice = []
+    if rare:
+        names = ", ".join(map(name_of, rare[:SHOWN])) + (" ..." if len(rare) > SHOWN else "")
+        advice.append(
             f"each of {len(splits)} splits needs a recording of its own, and there are "
             f"fewer of {names}: add some, or name fewer `splits`"
         )
-    enough = {label: names for label, names in has.items() if len(names) >= len(splits)}
+    enough = {label: names for label, names in recordings.items() if len(names) >= len(splits)}
     is_dealt = all(isinstance(share, float) for share in splits.values())
-    if is_dealt and wanted & enough.keys() and (shares := find_shares(enough, splits, seed)):
+    if is_dealt and incomplete & enough.keys() and (shares := find_shares(enough, splits, seed)):
         text = ", ".join(f"{name}: {share:g}" for name, share in shares.items())
-        told.append(f"`splits: {{{text}}}` gives splits more of the labels")
-    return told
+        advice.append(f"`splits: {{{text}}}` gives splits more of the labels")
+    return advice
 
 
 def find_shares(
     recordings: Mapping[str, Collection[str]], splits: Mapping[str, float], seed: int
 ) -> dict[str, float] | None:
     """The shares by which most splits have most labels, of these the nearest to a spec's."""
-    every = sorted({name for names in recordings.values() for name in names})
-    if len(every) > _MOST:
+    unique = sorted({name for names in recordings.values() for name in names})
+    if len(unique) > _MOST:
         return None
-    parts = [
+    deals = [
         parts
         for parts in product(range(1, _STEPS), repeat=len(splits))
         if sum(parts) == round(_STEPS * sum(splits.values()))
     ]
-    dealt = [dict(zip(splits, (part / _STEPS for part in each), strict=True)) for each in parts]
+    dealt = [dict(zip(splits, (part / _STEPS for part in parts), strict=True)) for parts in deals]
     dealt.sort(key=lambda shares: sum(abs(shares[name] - splits[name]) for name in splits))
 
     def count(shares: Mapping[Any, float]) -> int:
         """Labels in splits."""
         find = split_finder(split_rules(shares), seed)
-        at = {name: find({"recording": name}) for name in every}
-        return sum(len({at[name] for name in names} - {""}) for names in recordings.values())
+        split_of = {name: find({"recording": name}) for name in unique}
+        return sum(len({split_of[name] for name in names} - {""}) for names in recordings.values())
 
     best = max(dealt, key=count, default=dict(splits))
     return best if count(best) > count(splits) else None

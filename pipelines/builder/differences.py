@@ -69,11 +69,11 @@ class Differences:
 
 def setting_differences(stored: Spec, given: Spec) -> tuple[str, ...]:
     """Where two specs ask for different corpora; where files lie does not count."""
-    ours, theirs = flat_settings(stored), flat_settings(given)
+    old, new = flat_settings(stored), flat_settings(given)
     return tuple(
-        f"{key}: {_read_setting(ours, key)} there, {_read_setting(theirs, key)} in the spec given"
-        for key in dict.fromkeys([*ours, *theirs])
-        if ours.get(key) != theirs.get(key)
+        f"{key}: {_read_setting(old, key)} there, {_read_setting(new, key)} in the spec given"
+        for key in dict.fromkeys([*old, *new])
+        if old.get(key) != new.get(key)
     )
 
 
@@ -86,19 +86,19 @@ def relocate_files(stored: Spec, given: Spec) -> Spec:
     for name in source.keys() & other.keys():
         values["source"] = {name: take_places(source[name], other[name])}
     for key in LISTS:
-        ours, theirs = getattr(stored, key), getattr(given, key)
-        if [path.name for path in ours] == [path.name for path in theirs]:
-            values[key] = [str(path) for path in theirs]
+        old, new = getattr(stored, key), getattr(given, key)
+        if [path.name for path in old] == [path.name for path in new]:
+            values[key] = [str(path) for path in new]
     return Spec.model_validate(values)
 
 
 def algorithm_differences(facts: Mapping[str, Any]) -> tuple[str, ...]:
     """Algorithms of Segue that are not the ones which a version's `corpus.json` names."""
-    known = {"format": facts.get("format_version"), **facts.get("algorithms", {})}
+    recorded = {"format": facts.get("format_version"), **facts.get("algorithms", {})}
     return tuple(
-        f"{name}: {_shorten(known[name])} there, {_shorten(value)} here"
+        f"{name}: {_shorten(recorded[name])} there, {_shorten(value)} here"
         for name, value in algorithm_versions().items()
-        if known.get(name) is not None and known[name] != value
+        if recorded.get(name) is not None and recorded[name] != value
     )
 
 
@@ -107,49 +107,49 @@ def library_differences(receipts: Sequence[ShardReceipt]) -> tuple[str, ...]:
     counts: Counter[tuple[str, str]] = Counter()
     for receipt in receipts:
         counts.update(receipt.libraries.items())
-    here = library_versions()
+    versions = library_versions()
     return tuple(
         f"{name}: {version} there ({count:,} of {len(receipts):,} shards), "
-        f"{here.get(name, 'none')} here"
+        f"{versions.get(name, 'none')} here"
         for (name, version), count in sorted(counts.items())
-        if here.get(name) != version
+        if versions.get(name) != version
     )
 
 
 def clip_differences(stored: Iterable[Row], library: IngestedLibrary) -> dict[str, Sequence[str]]:
     """Clips that are missing, changed or new, and what became of them, by kind."""
-    ours = {row["id"]: row for row in stored}
-    theirs = {row["id"]: row for row in library.clips}
+    old = {row["id"]: row for row in stored}
+    new = {row["id"]: row for row in library.clips}
     refused = {row["id"]: f"it is refused now: {row['reason']}" for row in library.quarantine}
     order: list[str] = []
-    if ours.keys() == theirs.keys() and list(ours) != list(theirs):
-        pairs = enumerate(zip(ours, theirs, strict=True), 1)
+    if old.keys() == new.keys() and list(old) != list(new):
+        pairs = enumerate(zip(old, new, strict=True), 1)
         first, (there, here) = next(pair for pair in pairs if pair[1][0] != pair[1][1])
         order.append(
             f"the clips are listed in another order: clip {first} is {there} there, {here} here"
         )
     missing, changed = [], []
-    for name, row in ours.items():
-        if name not in theirs:
+    for name, row in old.items():
+        if name not in new:
             missing.append(f"{name}: {refused.get(name, row['location'])}")
-        elif change := _change(row, theirs[name]):
+        elif change := _change(row, new[name]):
             changed.append(f"{name}: {change}")
     return {
         "missing clip": missing,
         "changed clip": changed,
-        "new clip": [f"{name}: {theirs[name]['location']}" for name in theirs if name not in ours],
+        "new clip": [f"{name}: {new[name]['location']}" for name in new if name not in old],
         OTHER: order,
     }
 
 
-def _change(ours: Row, theirs: Row) -> str:
+def _change(old: Row, new: Row) -> str:
     """What is other in a clip; "" where nothing is that a corpus depends on."""
-    if ours["sha256"] != theirs["sha256"]:
-        return f"SHA-256 {_shorten(ours['sha256'])} there, {_shorten(theirs['sha256'])} here"
+    if old["sha256"] != new["sha256"]:
+        return f"SHA-256 {_shorten(old['sha256'])} there, {_shorten(new['sha256'])} here"
     return ", ".join(
-        f"{name} {canonical_json(ours[name])} there, {canonical_json(theirs[name])} here"
-        for name in theirs
-        if name in ours and name not in INCIDENTAL and ours[name] != theirs[name]
+        f"{name} {canonical_json(old[name])} there, {canonical_json(new[name])} here"
+        for name in new
+        if name in old and name not in INCIDENTAL and old[name] != new[name]
     )
 
 
@@ -213,11 +213,11 @@ def refuse_other_bytes(places: Places, missing: Sequence[ShardPlan], planned: in
             f"{folder}: `segue gc` removed the shards of this finished version", fix=fix
         )
     receipts = [read_receipt(places, shard.shard) for shard in missing]
-    others = library_differences([receipt for receipt in receipts if receipt is not None])
-    if others:
+    differences = library_differences([receipt for receipt in receipts if receipt is not None])
+    if differences:
         raise CorpusError(
             f"{folder}: {len(missing)} of {planned} shards of this finished version "
-            f"are missing, and would now differ: library {others[0]}",
+            f"are missing, and would now differ: library {differences[0]}",
             fix=fix,
         )
 

@@ -135,8 +135,8 @@ class Drafter:
         return self.audio.exact_frames, self.audio.least_frames
 
     def _sample(self, draft: Draft, split: str, group: int) -> Sample:
-        heard = self.listener.locate(draft.heard or self.listener.hear(draft.scene))
-        heard = delay(heard, draft.lead)
+        placed = self.listener.locate(draft.heard or self.listener.hear(draft.scene))
+        placed = delay(placed, draft.lead)
         frames, (exact, least) = draft.lead + duration(draft.scene), self._length
         if exact is not None and frames > exact:
             rate = self.audio.sample_rate
@@ -157,7 +157,7 @@ class Drafter:
             shard="",
             recipe=self.recipe,
             scene=draft.scene,
-            activity=tuple(place.heard for place in heard.placements),
+            activity=tuple(place.heard for place in placed.placements),
             caption=draft.captions.caption,
             positives=draft.captions.positives,
             negatives=draft.captions.negatives,
@@ -167,7 +167,7 @@ class Drafter:
                 for event in events(draft.scene)
             ),
             sample_rate=self.audio.sample_rate,
-            dense=dense_captions(heard, frames, self.enrichment.audible)
+            dense=dense_captions(placed, frames, self.enrichment.audible)
             if draft.heard and draft.is_labelled
             else (),
             lead=draft.lead,
@@ -265,16 +265,16 @@ def draft_all(drafter: Drafter, where: Engine, folder: Path, key: str) -> Genera
 
 def cut_runs(groups: Mapping[str, Groups]) -> Iterator[GroupRun]:
     """All groups, in runs."""
-    for split, some in groups.items():
-        for start in range(0, len(some), RUN_GROUPS):
-            yield GroupRun(split, range(start, min(start + RUN_GROUPS, len(some))))
+    for split, members in groups.items():
+        for start in range(0, len(members), RUN_GROUPS):
+            yield GroupRun(split, range(start, min(start + RUN_GROUPS, len(members))))
 
 
 def _draft_here(drafter: Drafter) -> Iterator[DraftedRows]:
-    made = dict.fromkeys(drafter.groups, 0)
+    counts = dict.fromkeys(drafter.groups, 0)
     for run in cut_runs(drafter.groups):
-        drafted = drafter.draft(run, made[run.split])
-        made[run.split] += len(drafted.texts)
+        drafted = drafter.draft(run, counts[run.split])
+        counts[run.split] += len(drafted.texts)
         yield drafted
 
 

@@ -66,7 +66,7 @@ class Tally:
 
     groups: Mapping[str, int]
     shortage: Shortage
-    _found: dict[tuple[str, str], Counter[str]] = field(default_factory=dict)
+    _kinds: dict[tuple[str, str], Counter[str]] = field(default_factory=dict)
     _last: dict[str, LeftOutError] = field(default_factory=dict)
     _made: Counter[str] = field(default_factory=Counter)
 
@@ -74,7 +74,7 @@ class Tally:
         """Count those of a run."""
         self._made[drafted.split] += len(drafted.texts)
         for error in drafted.left_out:
-            kinds = self._found.setdefault((drafted.split, error.reason), Counter())
+            kinds = self._kinds.setdefault((drafted.split, error.reason), Counter())
             kinds[error.example] += 1
             self._last[drafted.split] = error
 
@@ -90,7 +90,7 @@ class Tally:
                     )
         return [
             LeftOut(split, kinds.total(), self.groups[split], reason, len(kinds), [*kinds][:SHOWN])
-            for (split, reason), kinds in self._found.items()
+            for (split, reason), kinds in self._kinds.items()
         ]
 
 
@@ -139,8 +139,8 @@ class Findings:
             catalogued = {clip["id"] for clip in clips}
             refused = [*quarantine, *(row for row in refused if row["id"] in catalogued)]
         coverage = Coverage.of(clips, {row["id"] for row in refused})
-        heard = {clip["id"]: clip for clip in clips}
-        refused = [with_clip(row, heard.get(row["id"])) for row in refused]
+        by_id = {clip["id"]: clip for clip in clips}
+        refused = [with_clip(row, by_id.get(row["id"])) for row in refused]
         metadata = pq.read_metadata(manifests / PLAN_FILE).metadata or {}
         named = (
             str(name) for names in splits.values() if isinstance(names, list) for name in names

@@ -119,8 +119,8 @@ def plan(
     usable = UsableClips.choose(recipe, library, spec)
     listener = make_listener(usable, setting)
     with usable.shortage.explained(advise=lambda: usable.advise(library, spec)):
-        made = recipe.groups(usable.clips, setting)
-        groups = {split: some for split, some in made.items() if len(some)}
+        by_split = recipe.groups(usable.clips, setting)
+        groups = {split: members for split, members in by_split.items() if len(members)}
     enrichment = Enrichment.read(spec.enrich, setting.audible)
     observer.start("plan", sum(map(len, groups.values())), "groups")
     claim_version(places, plan_digest)
@@ -142,8 +142,8 @@ def plan(
     drafter = Drafter(
         spec.corpus, recipe.name, groups, listener, spec.audio, enrichment, usable.shortage
     )
-    tally = Tally({split: len(some) for split, some in groups.items()}, usable.shortage)
-    known: set[str] = set()
+    tally = Tally({split: len(members) for split, members in groups.items()}, usable.shortage)
+    enriched: set[str] = set()
     shards: list[ShardPlan] = []
     with (
         replacing_certified(places.manifests / PLAN_FILE, finished) as partial,
@@ -164,9 +164,9 @@ def plan(
             row_group, row = tables.add(shard.rows.cast(writer.schema))
             samples = len(shard.texts)
             shards.append(ShardPlan(shard.name, shard.split, samples, row_group, determinants, row))
-            known.update(enrichment.answers.keys() & set(shard.rows.column("id").to_pylist()))
+            enriched.update(enrichment.answers.keys() & set(shard.rows.column("id").to_pylist()))
         tables.flush()
-        enrichment.refuse_strangers(known)
+        enrichment.refuse_strangers(enriched)
         if left_out := tally.conclude():
             writer.add_key_value_metadata(
                 {LEFT_OUT: canonical_json([asdict(kind) for kind in left_out])}
@@ -218,8 +218,8 @@ def _write_clips(path: Path, rows: RowFile, schema: pa.Schema) -> None:
     """The same of rows that are too many for memory."""
     batches = rows.batches()
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-        while some := [*islice(batches, _ROW_GROUP // BATCH_ROWS)]:
-            writer.write_table(pa.Table.from_batches(some).combine_chunks().cast(schema))
+        while chunk := [*islice(batches, _ROW_GROUP // BATCH_ROWS)]:
+            writer.write_table(pa.Table.from_batches(chunk).combine_chunks().cast(schema))
 
 
 # Packing: drafted rows become shards, and get their places in the corpus.
@@ -248,10 +248,10 @@ def pack(corpus: str, most: int, drafted: Iterable[DraftedRows]) -> Iterator[Pac
     """
     index = 0
     for split, runs in groupby(drafted, lambda run: run.split):
-        made = 0
+        start = 0
         for number, (tables, texts) in enumerate(_cut(runs, most)):
             name = f"{corpus}-{split}-{number:06d}.tar"
-            ids = [sample_id(corpus, split, made + at) for at in range(len(texts))]
+            ids = [sample_id(corpus, split, start + at) for at in range(len(texts))]
             places = {
                 "id": pa.array(ids),
                 "index": pa.array(np.arange(index, index + len(ids))),
@@ -263,9 +263,9 @@ def pack(corpus: str, most: int, drafted: Iterable[DraftedRows]) -> Iterator[Pac
                 name,
                 split,
                 pa.table(columns, schema=PLAN),
-                [_place_text(text, own, name) for text, own in zip(texts, ids, strict=True)],
+                [_place_text(text, sample, name) for text, sample in zip(texts, ids, strict=True)],
             )
-            made += len(ids)
+            start += len(ids)
             index += len(ids)
 
 

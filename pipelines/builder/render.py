@@ -101,7 +101,7 @@ def parse_receipt(data: bytes) -> ShardReceipt:
         value, kind = getattr(receipt, field.name), _KINDS.get(field.name, str)
         if type(value) is not kind:
             raise ValueError(f"{field.name} is {shorten(value)}: expected {kind.__name__}")
-    if not all(isinstance(each, str) for each in receipt.libraries.values()):
+    if not all(isinstance(version, str) for version in receipt.libraries.values()):
         raise ValueError("libraries: expected text for each")
     return receipt
 
@@ -172,13 +172,13 @@ def _runs(frames: Sequence[int]) -> Iterator[range]:
 
 def find_alike(places: Places, shards: Sequence[ShardPlan]) -> dict[str, list[Places]]:
     """Other versions of the corpus that plan a shard with the same digest, by the shard's name."""
-    wanted = {(shard.shard, shard.digest) for shard in shards}
+    digests = {(shard.shard, shard.digest) for shard in shards}
     alike: dict[str, list[Places]] = {}
-    for folder in sorted(places.versions.glob("*/")) if wanted else ():
+    for folder in sorted(places.versions.glob("*/")) if digests else ():
         if folder.name != places.version:
-            other = places.locate_sibling(folder.name)
-            for name, _ in _list_digests(other) & wanted:
-                alike.setdefault(name, []).append(other)
+            sibling = places.locate_sibling(folder.name)
+            for name, _ in _list_digests(sibling) & digests:
+                alike.setdefault(name, []).append(sibling)
     return alike
 
 
@@ -191,8 +191,8 @@ def reuse(places: Places, pending: Sequence[ShardPlan]) -> list[ShardPlan]:
     alike = find_alike(places, pending)
     missing = []
     for shard in pending:
-        others = alike.get(shard.shard, ())
-        twin = next((other for other in others if _is_sound(other, shard)), None)
+        versions = alike.get(shard.shard, ())
+        twin = next((version for version in versions if _is_sound(version, shard)), None)
         if twin is None:
             missing.append(shard)
         else:

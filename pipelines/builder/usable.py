@@ -92,7 +92,7 @@ class UsableClips:
         clips: dict[str, list[Clip]] = {split: [] for split in spec.splits}
         numbers: dict[str, int] = {}
         refused: list[dict[str, str]] = []
-        heard: dict[str, Mapping[str, Any]] = {}
+        by_id: dict[str, Mapping[str, Any]] = {}
         for number, row, clip in _read(library.clips, setting.rate):
             reason = setting.levels.refusal(clip.loudness_lufs)
             if reason is None and not row[_SEGMENTS]:
@@ -104,8 +104,8 @@ class UsableClips:
             else:
                 stage = f"recipe {recipe.name}"
                 refused.append(quarantine_row(clip.id, row["location"], stage, reason))
-                heard[clip.id] = row
-        everything = [with_clip(row, heard.get(row["id"])) for row in refused + library.quarantine]
+                by_id[clip.id] = row
+        everything = [with_clip(row, by_id.get(row["id"])) for row in refused + library.quarantine]
         usual = TruthSpec().model_dump()
         changed = (
             f"{name} is {value:g}, {usual[name]:g} by default"
@@ -126,9 +126,9 @@ class UsableClips:
 
     def advise(self, library: IngestedLibrary, spec: Spec) -> list[str]:
         """What gives splits the labels that they lack."""
-        gone = {row["id"] for row in self.refused}
+        refused = {row["id"] for row in self.refused}
         return advise_splits(
-            Coverage.of(library.clips.rows(*_COVERED), gone), spec.splits, spec.seed
+            Coverage.of(library.clips.rows(*_COVERED), refused), spec.splits, spec.seed
         )
 
     def _refuse_empty(
@@ -138,7 +138,7 @@ class UsableClips:
         library: IngestedLibrary,
         spec: Spec,
     ) -> None:
-        empty = [split for split, some in self.clips.items() if not some]
+        empty = [split for split, members in self.clips.items() if not members]
         names = {row["source_split"] for row in library.clips.rows("source_split")}
         own = ", ".join(sorted(names - {""}))
         if len(empty) == len(self.clips):
@@ -153,16 +153,16 @@ class UsableClips:
                 fix=fix,
             )
         within = {row["id"] for row in library.clips.rows("id", "split") if row["split"] in empty}
-        told = [row for row in refused if row["id"] in within]
+        causes = [row for row in refused if row["id"] in within]
         named = [f"name some of the source's own splits ({own})"] if own else []
         advice = self.advise(library, spec)
-        refusals = _tell_refused(told) or self.shortage.refused
+        refusals = _tell_refused(causes) or self.shortage.refused
         if not within and own:
-            asked = ", ".join(
+            absent = ", ".join(
                 f"{name} ({share})" for name, share in spec.splits.items() if name in empty
             )
-            refusals = f": no clip is in {asked}; the source's own splits are {own}"
-        fixes = find_misspelt(names) or (*list_remedies(told), *named, *advice)
+            refusals = f": no clip is in {absent}; the source's own splits are {own}"
+        fixes = find_misspelt(names) or (*list_remedies(causes), *named, *advice)
         raise PlanError(
             f"recipe {recipe.name} can use no clip of split {', '.join(empty)}{refusals}",
             fix="; or ".join((*fixes, "add clips, or drop it")),
@@ -186,8 +186,8 @@ def _read(rows: RowFile, rate: int) -> Iterator[tuple[int, Mapping[str, Any], Cl
         audible = pc.list_value_length(batch.column(_SEGMENTS)).to_pylist()
         for at, row in enumerate(batch.select(list(_COLUMNS)).to_pylist()):
             if row["split"]:
-                own = tuple(row["labels"])
-                row["labels"] = labels.setdefault(own, own)  # one object for all that are equal
+                names = tuple(row["labels"])
+                row["labels"] = labels.setdefault(names, names)  # one object for all that are equal
                 row[_SEGMENTS] = audible[at]
                 yield start + at, row, Clip.of_row(row, rate, levels, at)
         start += batch.num_rows

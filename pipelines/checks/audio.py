@@ -97,33 +97,33 @@ def compare_samples(
 ) -> Iterator[Finding]:
     """Whether a sample is the sum of its sounds, to one step of 16 bits."""
     if pcm.ndim != 1 or len(pcm) != plan.frames or len(pcm) < stems.shape[1]:
-        said = (
+        detail = (
             f"its shard holds {pcm.size:,} frames: {plan.frames:,} are planned, and its sounds "
             f"last {stems.shape[1]:,}"
         )
-        yield "samples", said
+        yield "samples", detail
         return
     summed = np.zeros(len(pcm), dtype=np.float32)
     summed[: stems.shape[1]] = stems.sum(axis=0) * np.float32(to_gain(plan.gain_db))
-    apart = np.abs(pcm.astype(np.int64) - to_pcm(summed))
-    where = np.flatnonzero(apart > _STEPS)
-    if len(where):
-        yield "samples", _tell_apart(plan, apart, where)
+    steps = np.abs(pcm.astype(np.int64) - to_pcm(summed))
+    places = np.flatnonzero(steps > _STEPS)
+    if len(places):
+        yield "samples", _tell_apart(plan, steps, places)
 
 
 def _tell_apart(
-    plan: SamplePlan, apart: Int64[np.ndarray, " frames"], where: Int64[np.ndarray, " places"]
+    plan: SamplePlan, steps: Int64[np.ndarray, " frames"], places: Int64[np.ndarray, " places"]
 ) -> str:
-    most = int(apart.argmax())
-    first, last, worst = (to_seconds(int(at), plan.rate) for at in (where[0], where[-1], most))
+    peak = int(steps.argmax())
+    first, last, worst = (to_seconds(int(at), plan.rate) for at in (places[0], places[-1], peak))
     playing = " and ".join(
         f"{place.label!r} ({place.excerpt.clip})"
         for place in plan.timeline.placements
-        if place.onset <= most < place.offset
+        if place.onset <= peak < place.offset
     )
     return (
-        f"differs from the sum of its sounds by up to {apart[most]:,} steps of 16 bits, at "
-        f"{worst:.4f} s, in {playing or 'silence'}; {len(where):,} frames from {first:.4f} to "
+        f"differs from the sum of its sounds by up to {steps[peak]:,} steps of 16 bits, at "
+        f"{worst:.4f} s, in {playing or 'silence'}; {len(places):,} frames from {first:.4f} to "
         f"{last:.4f} s differ"
     )
 
@@ -147,16 +147,16 @@ def compare_activity(
             faint[measured.find_near(stretch)] = True
         clear[-1:] &= measured.is_last_whole
         missing = clear & ~bridge(keen[number], ear.pause_s)
-        for check, wrong, said in (
+        for check, blocks, state in (
             ("clear", missing, "clear in the plan, but hardly heard"),
             ("faint", exact[number] & ~faint, "not even faint in the plan, but heard"),
         ):
-            for start, end in find_runs(wrong):
+            for start, end in find_runs(blocks):
                 times = (to_seconds(int(measured.edges[at]), plan.rate) for at in (start, end))
                 yield (
                     check,
-                    f"sound {number + 1}, {place.label!r} ({place.excerpt.clip}), is {said} "
-                    f"({weighting}) from {' to '.join(f'{each:.2f}' for each in times)} s: "
+                    f"sound {number + 1}, {place.label!r} ({place.excerpt.clip}), is {state} "
+                    f"({weighting}) from {' to '.join(f'{second:.2f}' for second in times)} s: "
                     f"{_tell_range(below_loudest[number, start:end])} dB below its loudest 50 ms, "
                     f"{_tell_range(below_mix[number, start:end])} dB below all that is heard",
                 )
@@ -166,14 +166,14 @@ def compare_edges(
     plan: SamplePlan, stems: Float32[np.ndarray, "events frames"]
 ) -> Iterator[Finding]:
     """Whether a sound begins or ends with a jump that is larger than any within it: a click."""
-    near = round(2 * CUT_S * plan.rate)
+    margin = round(2 * CUT_S * plan.rate)
     for place, stem in zip(plan.timeline.placements, stems, strict=True):
         steps = np.abs(np.diff(stem[place.onset : place.offset], prepend=0, append=0))
         jump = float(max(steps[0], steps[-1]))
-        inside = float(steps[near:-near].max(initial=0))
-        if len(steps) > 2 * near and jump > inside:
-            said = f"begins or ends with a jump of {jump:.3f}; within it none is above {inside:.3f}"
-            yield "jump", f"{place.label!r} ({place.excerpt.clip}) {said}"
+        inside = float(steps[margin:-margin].max(initial=0))
+        if len(steps) > 2 * margin and jump > inside:
+            text = f"begins or ends with a jump of {jump:.3f}; within it none is above {inside:.3f}"
+            yield "jump", f"{place.label!r} ({place.excerpt.clip}) {text}"
 
 
 def compare_treatments(
@@ -184,21 +184,21 @@ def compare_treatments(
     Half of what was asked of it when it was ingested is enough.
     """
     sounds = [
-        (place, how, stem[place.onset : place.offset])
+        (place, acoustics, stem[place.onset : place.offset])
         for place, stem in zip(plan.timeline.placements, stems, strict=True)
-        if (how := place.heard.acoustics) is not None and how.recording
+        if (acoustics := place.heard.acoustics) is not None and acoustics.recording
     ]
-    for (_, how, before), (place, other, after) in permutations(sounds, 2):
-        if how.recording != other.recording or how.treatment or not other.treatment:
+    for (_, acoustics, before), (place, treated, after) in permutations(sounds, 2):
+        if acoustics.recording != treated.recording or acoustics.treatment or not treated.treatment:
             continue
-        if other.treatment not in tuple(Treatment):
-            said = f"{other.treatment!r} is not a treatment: expected {', '.join(Treatment)}"
-            yield "treatment", said
+        if treated.treatment not in tuple(Treatment):
+            detail = f"{treated.treatment!r} is not a treatment: expected {', '.join(Treatment)}"
+            yield "treatment", detail
             continue
-        lack = explain_lack(Treatment(other.treatment), before, after, plan.rate, _SHARE)
+        lack = explain_lack(Treatment(treated.treatment), before, after, plan.rate, _SHARE)
         if lack:
-            said = f"{place.label!r} ({place.excerpt.clip}) is not clearly treated: {lack}"
-            yield "treatment", said
+            detail = f"{place.label!r} ({place.excerpt.clip}) is not clearly treated: {lack}"
+            yield "treatment", detail
 
 
 def _tell_range(levels: Float64[np.ndarray, " blocks"]) -> str:
@@ -275,18 +275,18 @@ def audit_audio(path: Path, count: int, observer: Observer | None = None) -> Aud
     observer = observer or Silent()
     corpus = Corpus.open(find_rendered(path))
     manifest = corpus.folder / SAMPLES_FILE
-    found: list[AudioFinding] = []
+    findings: list[AudioFinding] = []
     with pq.ParquetFile(manifest) as file:
         total = min(count, file.metadata.num_rows)
         observer.start("listen", total, "samples")
         auditor = _Auditor.open(corpus, file)
         spread = np.arange(total) * file.metadata.num_rows // max(total, 1)
         for row in take_rows(file, spread, _COLUMNS):
-            found += (AudioFinding(row["id"], *finding) for finding in auditor.judge(row))
+            findings += (AudioFinding(row["id"], *finding) for finding in auditor.judge(row))
             observer.advance("listen")
-    observer.finish("listen", f"{len(found)} findings")
+    observer.finish("listen", f"{len(findings)} findings")
     seconds = time.monotonic() - started
-    return AudioAudit(total, auditor.sounds, auditor.sentences, tuple(found), seconds)
+    return AudioAudit(total, auditor.sounds, auditor.sentences, tuple(findings), seconds)
 
 
 @dataclass
@@ -353,21 +353,21 @@ class _Auditor:
         lead = row.get("lead") or 0
         places = timeline(scene, lead=lead).placements
         extents = [Stretch(place.onset, place.offset) for place in places]
-        heard = timeline(scene, measured.hear(self.ear, extents), lead)
-        heard = replace(heard, frames=max(heard.frames, row["frames"]))
-        return find_violations(row, annotate(heard, self.tags), self.audible)
+        placed = timeline(scene, measured.hear(self.ear, extents), lead)
+        placed = replace(placed, frames=max(placed.frames, row["frames"]))
+        return find_violations(row, annotate(placed, self.tags), self.audible)
 
 
 def _read_ear(file: pq.ParquetFile, path: Path) -> Ear:
     """What counts as audible in a corpus, by its manifest, which may be a stranger's."""
-    told = (file.schema_arrow.metadata or {}).get(EAR.encode())
-    if told is None:
+    data = (file.schema_arrow.metadata or {}).get(EAR.encode())
+    if data is None:
         raise CorpusError(
             f"{display_path(path)}: does not define what is audible",
             fix="it was made by an older version: build again, or audit without --audio",
         )
     try:
-        settings = parse_json(told, EAR)
+        settings = parse_json(data, EAR)
         good = settings.keys() == {field.name for field in fields(Ear)} and all(
             type(value) in (int, float) and 0 <= value <= _MOST for value in settings.values()
         )
@@ -375,7 +375,7 @@ def _read_ear(file: pq.ParquetFile, path: Path) -> Ear:
         good = False
     if not good:
         raise CorpusError(
-            f"{display_path(path)}: {EAR} is {shorten(told)}: expected levels and times of an ear",
+            f"{display_path(path)}: {EAR} is {shorten(data)}: expected levels and times of an ear",
             fix=GET_AGAIN,
         )
     return Ear(**settings)
@@ -472,10 +472,10 @@ class MeasuredSample:
                 of a sound than `leave_db` is not heard.
             extents: From where to where each sound plays; a block may reach further.
         """
-        heard = []
+        activities = []
         audible = self.find_audible(ear.leave_db, ear.masked_db)
-        every = zip(audible, extents, self.onsets, self.acoustics, strict=True)
-        for marked, extent, onsets, acoustics in every:
+        sounds = zip(audible, extents, self.onsets, self.acoustics, strict=True)
+        for marked, extent, onsets, acoustics in sounds:
             runs = find_runs(bridge(marked, ear.pause_s))
             lasting = [
                 (start, end)
@@ -488,8 +488,8 @@ class MeasuredSample:
                 ),
                 *extent,
             )
-            heard.append(Activity(stretches, stretches, onsets, acoustics))
-        return heard
+            activities.append(Activity(stretches, stretches, onsets, acoustics))
+        return activities
 
     @property
     def is_last_whole(self) -> bool:
@@ -526,14 +526,14 @@ def _weigh(
     weights = envelope.weigh(0, len(sound))
     if weights is None:
         return None
-    told = [planned.mean_dba, planned.peak_dba, planned.lufs, *planned.thirds_dba]
-    found = [weights.mean_dba, weights.peak_dba, weights.lufs, *weights.thirds_dba]
+    planned_levels = [planned.mean_dba, planned.peak_dba, planned.lufs, *planned.thirds_dba]
+    measured = [weights.mean_dba, weights.peak_dba, weights.lufs, *weights.thirds_dba]
     mean, peak, lufs, *thirds = (
-        one if abs(one - other) <= _SLACK_DB else other
-        for one, other in zip(told, found, strict=True)
+        expected if abs(expected - level) <= _SLACK_DB else level
+        for expected, level in zip(planned_levels, measured, strict=True)
     )
-    one, two, three = thirds
-    return replace(planned, mean_dba=mean, peak_dba=peak, lufs=lufs, thirds_dba=(one, two, three))
+    start, mid, end = thirds
+    return replace(planned, mean_dba=mean, peak_dba=peak, lufs=lufs, thirds_dba=(start, mid, end))
 
 
 def bridge(audible: Bool[np.ndarray, " blocks"], pause_s: Seconds) -> Bool[np.ndarray, " blocks"]:

@@ -120,12 +120,12 @@ def read_tags(clips: Path) -> dict[str, list[str]]:
 
 def _find_unmeasured(clips: Path) -> frozenset[str]:
     """The clips whose levels nobody measured: those of a listing."""
-    found: set[str] = set()
+    ids: set[str] = set()
     with pq.ParquetFile(clips) as file:
         for batch in file.iter_batches(_BATCH, columns=["id", "levels_db"]):
             is_empty = pc.equal(pc.list_value_length(batch.column("levels_db")), 0)
-            found.update(batch.column("id").filter(is_empty).to_pylist())
-    return frozenset(found)
+            ids.update(batch.column("id").filter(is_empty).to_pylist())
+    return frozenset(ids)
 
 
 def read_audible(path: Path) -> Frames:
@@ -140,22 +140,22 @@ def read_audible(path: Path) -> Frames:
 
 
 def find_violations(
-    row: Mapping[str, Any], heard: Timeline, audible: Frames
+    row: Mapping[str, Any], placed: Timeline, audible: Frames
 ) -> Iterator[Violation]:
     """The sentences of a sample that are not what the corpus says they are.
 
     Args:
-        heard: Its timeline, with the tags of its clips.
+        placed: Its timeline, with the tags of its clips.
         audible: The shortest overlap that can be heard.
     """
     tolerance = Tolerance(audible=audible)
     true = [{"text": row["caption"], "claim": row["claim"]}, *row["positives"]]
     for sentence in true:
-        if not proves(heard, claim_from_text(sentence["claim"]), tolerance):
+        if not proves(placed, claim_from_text(sentence["claim"]), tolerance):
             yield Violation(row["id"], sentence["text"], "true", "the timeline does not prove it")
     texts = {sentence["text"] for sentence in true}
     for sentence in row["negatives"]:
-        if not refutes(heard, claim_from_text(sentence["claim"]), tolerance):
+        if not refutes(placed, claim_from_text(sentence["claim"]), tolerance):
             why = "the timeline does not refute it"
             yield Violation(row["id"], sentence["text"], "false", why)
         elif sentence["text"] in texts:
@@ -176,17 +176,17 @@ def find_dense_violations(
     Args:
         placed: Its timeline, without tags.
     """
-    told = read_dense(row)
-    if not told or row.get("activity") is None:
+    stored = read_dense(row)
+    if not stored or row.get("activity") is None:
         return
     proven = dense_captions(placed, row["frames"], audible)
-    if told == proven:
+    if stored == proven:
         return
-    for said, others, verdict, why in (
-        (told, proven, "true", "the activity does not prove it"),
-        (proven, told, "false", "the activity proves it, and the dense captions lack it"),
+    for captions, others, verdict, why in (
+        (stored, proven, "true", "the activity does not prove it"),
+        (proven, stored, "false", "the activity proves it, and the dense captions lack it"),
     ):
-        for each in said:
-            if each not in others:
-                text = f"{dense_text([each], row['sample_rate'])} [{each.resolution}]"
+        for caption in captions:
+            if caption not in others:
+                text = f"{dense_text([caption], row['sample_rate'])} [{caption.resolution}]"
                 yield Violation(row["id"], text, verdict, why)

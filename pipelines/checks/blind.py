@@ -53,8 +53,8 @@ def refuse_no_answers(out: Path) -> None:
 
 def _draw_lines(path: Path, most_lines: int) -> list[dict[str, Any]]:
     sizes = Counter(row["group"] for _, row in read_json_lines(path, fix=AGAIN))
-    chosen = draw_groups(sizes, most_lines, "blind/export", _SEED)
-    return [row for _, row in read_json_lines(path, fix=AGAIN) if row["group"] in chosen]
+    groups = draw_groups(sizes, most_lines, "blind/export", _SEED)
+    return [row for _, row in read_json_lines(path, fix=AGAIN) if row["group"] in groups]
 
 
 def _compare(rows: list[dict[str, Any]], numbers: dict[str, int]) -> Iterator[RivalSet]:
@@ -64,15 +64,15 @@ def _compare(rows: list[dict[str, Any]], numbers: dict[str, int]) -> Iterator[Ri
     not so of the other. None counts whose other side was not drawn.
     """
     groups: dict[str, int] = defaultdict(lambda: len(groups))
-    known = {row["samples"][0]: row["group"] for row in rows if "proofs" in row}
+    group_of = {row["samples"][0]: row["group"] for row in rows if "proofs" in row}
     for row in rows:
         earlier = ""
         for place, proof in enumerate(row.get("proofs") or [row["proof"]]):
-            said = f"{earlier}{proof['prompt']} "
-            group = known.get(min((*proof["samples"], *proof["others"])), row["group"])
-            is_whole = not known or known.keys() >= {*proof["others"]}
+            prompt = f"{earlier}{proof['prompt']} "
+            group = group_of.get(min((*proof["samples"], *proof["others"])), row["group"])
+            is_whole = not group_of or group_of.keys() >= {*proof["others"]}
             if proof["wrong"] and is_whole:
-                pair = numbers[said + proof["answer"]], numbers[said + proof["wrong"]]
+                pair = numbers[prompt + proof["answer"]], numbers[prompt + proof["wrong"]]
                 for kind in ("", "later turns" if place else proof["kind"]):
                     yield RivalSet(groups[group], kind, pair[0], (pair[1],))
-            earlier = f"{said}{proof['answer']} "
+            earlier = f"{prompt}{proof['answer']} "

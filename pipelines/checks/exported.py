@@ -77,19 +77,19 @@ def audit_export(path: Path, out: Path, observer: Observer | None = None) -> Exp
     """
     observer = observer or Silent()
     corpus = Corpus.open(path)
-    made, shards = _find_export(corpus, out)
+    export, shards = _find_export(corpus, out)
     comparison = _Comparison(out)
     observer.start("audit", len(shards), "parts")
     with TemporaryDirectory(prefix="segue-audit-") as temporary:
         folder = Folder(Path(temporary))
         for shard in shards:
-            made.part(shard, _ComparingWriter(comparison, folder, shard.name))
+            export.part(shard, _ComparingWriter(comparison, folder, shard.name))
             observer.advance("audit")
-        made.finish(Whole(corpus, shards, folder), _ComparingWriter(comparison, folder))
+        export.finish(Whole(corpus, shards, folder), _ComparingWriter(comparison, folder))
     comparison.blame_strangers()
     observer.finish("audit", f"{comparison.fault_count} faults")
     return ExportAudit(
-        made.name,
+        export.name,
         comparison.rows,
         comparison.files,
         comparison.fault_count,
@@ -127,10 +127,10 @@ def verify_export(out: Path) -> tuple[Mapping[str, Any], dict[str, Any]]:
                 raise CorpusError(f"{receipt}: is not the receipt of this export", fix=again)
         for name, size in sizes.items():
             path = own_file(out, name)
-            found = path.stat().st_size if path.is_file() else None
-            if found != size:
-                told = "missing" if found is None else f"has {found} bytes: expected {size}"
-                raise CorpusError(f"{path}: {told}", fix=again)
+            count = path.stat().st_size if path.is_file() else None
+            if count != size:
+                fault = "missing" if count is None else f"has {count} bytes: expected {size}"
+                raise CorpusError(f"{path}: {fault}", fix=again)
         files += len(sizes)
     return identity, {"parts with a receipt": len(receipts), "files of their sizes": files}
 
@@ -145,7 +145,7 @@ def _find_export(corpus: Corpus, out: Path) -> tuple[ExportFormat, tuple[Shard, 
             f"{out}: exports as {name} cannot be made again and compared",
             fix=f"give one of {', '.join(comparable)}",
         )
-    made = find_format(name, root=str(identity.get("root", "")))
+    export = find_format(name, root=str(identity.get("root", "")))
     if identity["corpus_digest"] != corpus.facts["digest"]:
         raise SpecError(
             f"{out}: is an export of {identity.get('corpus')} {identity.get('version')}, not of "
@@ -153,16 +153,16 @@ def _find_export(corpus: Corpus, out: Path) -> tuple[ExportFormat, tuple[Shard, 
             fix="give the version of the corpus that was exported",
         )
     shards = list_shards(corpus, identity["splits"])
-    expected = identify_export(made, corpus, shards)
-    if identity.get("format_version") != made.version:
+    expected = identify_export(export, corpus, shards)
+    if identity.get("format_version") != export.version:
         raise SpecError(
             f"{out}: was written as {name} version {identity.get('format_version')}, and this "
-            f"Segue writes version {made.version}",
+            f"Segue writes version {export.version}",
             fix="audit it with the Segue that wrote it, or export again",
         )
     if identity != expected:
         raise SpecError(f"{out}: its description differs from its corpus", fix=AGAIN)
-    return made, shards
+    return export, shards
 
 
 class _ComparingWriter(Writer):
@@ -182,10 +182,10 @@ class _ComparingWriter(Writer):
         """Where a file is written, to be compared when the block ends."""
         with super().path(name) as partial:
             yield partial
-        made = self._root / name
+        remade = self._root / name
         if not name.startswith(f"{KEPT}/"):
-            self._comparison.compare_file(name, made)
-            made.unlink()
+            self._comparison.compare_file(name, remade)
+            remade.unlink()
 
 
 class _Comparison:
@@ -208,16 +208,16 @@ class _Comparison:
         if file is not None and file_sha256(file) != digest:
             self._blame(ExportFault(name, 0, "", _OTHER))
 
-    def compare_file(self, name: str, made: Path) -> None:
+    def compare_file(self, name: str, remade: Path) -> None:
         """Compare a file with the one that was made; JSON lines each by itself."""
         if not name.endswith(_LINES):
-            self.compare_digest(name, file_sha256(made))
+            self.compare_digest(name, file_sha256(remade))
             return
-        with made.open("rb") as lines:
+        with remade.open("rb") as lines:
             self.rows += sum(1 for _ in lines)
         file = self._locate(name)
-        if file is not None and file_sha256(file) != file_sha256(made):
-            for fault in _compare_lines(name, file, made):
+        if file is not None and file_sha256(file) != file_sha256(remade):
+            for fault in _compare_lines(name, file, remade):
                 self._blame(fault)
 
     def blame_strangers(self) -> None:
@@ -247,33 +247,33 @@ class _Comparison:
             self.faults.append(fault)
 
 
-def _compare_lines(name: str, file: Path, made: Path) -> Iterator[ExportFault]:
+def _compare_lines(name: str, file: Path, remade: Path) -> Iterator[ExportFault]:
     """The lines of a file that the corpus does not make, those missing, and where order breaks.
 
     Lines are compared by digest, so that neither file is held in memory.
     """
-    wanted: defaultdict[bytes, deque[int]] = defaultdict(deque)
+    unmatched: defaultdict[bytes, deque[int]] = defaultdict(deque)
     longest = 0
-    with made.open("rb") as lines:
+    with remade.open("rb") as lines:
         for place, line in enumerate(lines, 1):
-            wanted[_digest(line)].append(place)
+            unmatched[_digest(line)].append(place)
             longest = max(longest, len(line))
-    known: list[tuple[int, int]] = []
+    matches: list[tuple[int, int]] = []
     blamed: set[str] = set()
     with open_regular(file) as lines:
         for number, line in enumerate(_read_bounded(lines, longest), 1):
-            places = wanted.get(_digest(line))
+            places = unmatched.get(_digest(line))
             if places:
-                known.append((number, places.popleft()))
+                matches.append((number, places.popleft()))
                 continue
             row = _read_id(line) if len(line) <= longest else ""
             if len(blamed) < _MOST_FAULTS:
                 blamed.add(row)
             why = _OTHER if places is None else "is there twice"
             yield ExportFault(name, number, row, why)
-    moved = {place: number for (_, before), (number, place) in pairwise(known) if place < before}
-    missing = {place for places in wanted.values() for place in places}
-    with made.open("rb") as lines:
+    moved = {place: number for (_, before), (number, place) in pairwise(matches) if place < before}
+    missing = {place for places in unmatched.values() for place in places}
+    with remade.open("rb") as lines:
         for place, line in enumerate(lines, 1):
             if place in moved:
                 yield ExportFault(name, moved[place], _read_id(line), "is out of order")

@@ -39,7 +39,7 @@ def compare_splits(path: Path, observer: Observer | None = None) -> dict[str, Le
     order = [name for name in SPLITS if name in used] + sorted(set(used) - set(SPLITS))
     clips = {name: _read_clips(manifest, used[name]) for name in order}
     return {
-        f"{a} and {b}": found for (a, b), found in measure_between_splits(clips, observer).items()
+        f"{a} and {b}": shared for (a, b), shared in measure_between_splits(clips, observer).items()
     }
 
 
@@ -64,12 +64,12 @@ def _read_clips(manifest: Path, ids: set[str]) -> list[dict[str, Any]]:
     path = manifest.with_name(CLIPS_FILE)
     if not path.is_file():
         raise CorpusError(f"{path}: missing", fix="build or plan again")
-    wanted = pa.array(sorted(ids), pa.string())
+    id_array = pa.array(sorted(ids), pa.string())
     rows: list[dict[str, Any]] = []
     with pq.ParquetFile(path) as file:
         columns = [name for name in (*COLUMNS, _LEVELS) if name in file.schema_arrow.names]
         for batch in file.iter_batches(_BATCH, columns=columns):
-            used = batch.filter(pc.is_in(batch.column("id"), wanted))
+            used = batch.filter(pc.is_in(batch.column("id"), id_array))
             if _LEVELS in columns:  # of which a clip that was never read has none
                 lengths = pc.list_value_length(used.column(_LEVELS))
                 used = used.drop_columns([_LEVELS])

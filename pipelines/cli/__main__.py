@@ -30,18 +30,18 @@ class Interrupts:
     def __init__(self) -> None:
         self.status = 0
         """The exit status that is due; 0 before the first signal."""
-        self._told = False
+        self._is_reported = False
 
     def catch(self) -> None:
         """Be told of the signals, but for those that whoever started this has turned off."""
-        for each in SIGNALS:
-            if signal.getsignal(each) is not signal.SIG_IGN:
-                signal.signal(each, self._interrupt)
+        for number in SIGNALS:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, self._interrupt)
         atexit.register(self._leave)  # the first one that is registered is called last
 
     def report_and_exit(self, error: BaseException) -> None:
         """Say that the command was stopped and how to go on, and end with the status due."""
-        self._told = True
+        self._is_reported = True
         if hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_REAL, 0)
         fix = ": ".join(filter(None, (AGAIN, _describe_done(error))))
@@ -52,7 +52,7 @@ class Interrupts:
 
     def _leave(self) -> None:
         """End with the due status; of interrupts inside `exec` Python would end as killed."""
-        if self._told:
+        if self._is_reported:
             with suppress(OSError, ValueError):
                 sys.stdout.flush()
                 sys.stderr.flush()

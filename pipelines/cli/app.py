@@ -92,10 +92,10 @@ class LazyGroup(TyperGroup):
 
     def get_command(self, ctx: typer.Context, cmd_name: str) -> Any:  # type: ignore[override]
         """A command as lists show it, with the first line of its help."""
-        found = super().get_command(ctx, cmd_name)
-        if found and (place := COMMANDS.get(f"{self.name or ''} {cmd_name}".lstrip())):
-            found.help = _read_help(place)
-        return found
+        command = super().get_command(ctx, cmd_name)
+        if command and (place := COMMANDS.get(f"{self.name or ''} {cmd_name}".lstrip())):
+            command.help = _read_help(place)
+        return command
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
         """Run the command; a value of the wrong type is told in plain words."""
@@ -115,8 +115,8 @@ class LazyGroup(TyperGroup):
             return args[0], load_command(words), args[1:]
         near = [] if args[0] in self.commands else _find_nearest(args[0])
         if near and not ctx.resilient_parsing:
-            meant = " or ".join(f"'segue {each}'" for each in near)
-            ctx.fail(f"No such command {args[0]!r}. Did you mean {meant}?")
+            guesses = " or ".join(f"'segue {command}'" for command in near)
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {guesses}?")
         return super().resolve_command(ctx, args)
 
 
@@ -146,10 +146,10 @@ def load_command(words: str) -> Any:
 
 def _find_nearest(word: str) -> Sequence[str]:
     """The commands and groups whose last word is nearest to this one, in whatever group."""
-    found: dict[str, list[str]] = {}
+    by_name: dict[str, list[str]] = {}
     for words in (*GROUPS, *COMMANDS):
-        found.setdefault(words.rpartition(" ")[2], []).append(words)
-    return found.get(nearest(word, found) or "", ())
+        by_name.setdefault(words.rpartition(" ")[2], []).append(words)
+    return by_name.get(nearest(word, by_name) or "", ())
 
 
 def main() -> None:
@@ -184,8 +184,8 @@ def main() -> None:
         raise
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
         from importlib import metadata
 
         print(f"segue {metadata.version('segue-audio')}")
@@ -226,9 +226,11 @@ def present(function: Callable[..., Any], name: str = "segue") -> Callable[..., 
             if result.status:
                 raise typer.Exit(result.status)
 
-    told = read_arguments(page)
+    docs = read_arguments(page)
     parameters = [
-        _explain(each, told) for key, each in accepted.items() if key not in (OBSERVER, TELL, GIVEN)
+        _explain(param, docs)
+        for key, param in accepted.items()
+        if key not in (OBSERVER, TELL, GIVEN)
     ]
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     if JSON not in accepted:
@@ -242,13 +244,13 @@ def present(function: Callable[..., Any], name: str = "segue") -> Callable[..., 
 
 def _list_given(context: typer.Context) -> frozenset[str]:
     """The options that stand on the command line, whatever their values."""
-    options = {each.name: each.opts[0] for each in context.command.params if each.name}
+    options = {option.name: option.opts[0] for option in context.command.params if option.name}
     sources = {name: context.get_parameter_source(name) for name in options}
-    given = (name for name, source in sources.items() if source and source.name == "COMMANDLINE")
-    return frozenset(options[name] for name in given if options[name].startswith("--"))
+    names = (name for name, source in sources.items() if source and source.name == "COMMANDLINE")
+    return frozenset(options[name] for name in names if options[name].startswith("--"))
 
 
-def _explain(parameter: inspect.Parameter, told: Mapping[str, str]) -> inspect.Parameter:
+def _explain(parameter: inspect.Parameter, docs: Mapping[str, str]) -> inspect.Parameter:
     """A parameter as Typer takes it, with what its command's docstring says of it."""
     kind, option = parameter.annotation, typer.Option()
     if get_origin(kind) is Annotated:
@@ -256,7 +258,7 @@ def _explain(parameter: inspect.Parameter, told: Mapping[str, str]) -> inspect.P
         option = copy(option)
     elif parameter.default is parameter.empty:
         option = typer.Argument()
-    option.help = option.help or told.get(parameter.name)
+    option.help = option.help or docs.get(parameter.name)
     is_named = option.param_decls or option.default is not ...  # Typer takes a first word for it
     if kind is bool and parameter.default is False and not is_named:
         option.param_decls = (f"--{parameter.name.replace('_', '-')}",)
@@ -311,5 +313,5 @@ def _describe(error: SegueError | OSError) -> tuple[str, str]:
         error = disk_error(error, Path(os.fsdecode(error.filename))) or error
     if isinstance(error, SegueError):
         return error.message, error.fix
-    where = f"{error.filename}: " if error.filename else ""
-    return f"{where}{error.strerror or error}", _FIXES.get(error.errno or 0, "")
+    place = f"{error.filename}: " if error.filename else ""
+    return f"{place}{error.strerror or error}", _FIXES.get(error.errno or 0, "")

@@ -140,21 +140,21 @@ def run_command(
     with show_waiting("loading Prefect"):
         from pipelines.flows.local import nightly_with_prefect
 
-    found = nightly_with_prefect(spec, out, choose_engine(engine, workers), settings, observer)
-    return CommandResult(found, partial(_print, found))
+    facts = nightly_with_prefect(spec, out, choose_engine(engine, workers), settings, observer)
+    return CommandResult(facts, partial(_print, facts))
 
 
-def _print(found: dict[str, Any]) -> None:
+def _print(facts: dict[str, Any]) -> None:
     make_console().print(
-        f"[bold]{found['corpus']}[/] {found['version']}: {found['samples']:,} samples, "
-        f"{found['rendered']:,} shards rendered, {found['skipped']:,} already there; promoted"
+        f"[bold]{facts['corpus']}[/] {facts['version']}: {facts['samples']:,} samples, "
+        f"{facts['rendered']:,} shards rendered, {facts['skipped']:,} already there; promoted"
     )
     table = Table("gate", "found", "wanted")
-    for gate in found["gates"]:
+    for gate in facts["gates"]:
         table.add_row(gate["name"], gate["found"], gate["wanted"])
     make_console(soft_wrap=False).print(table)
-    say(f"report  {found['report']}")
-    print_next("segue", "inspect", found["paths"]["manifests"])
+    say(f"report  {facts['report']}")
+    print_next("segue", "inspect", facts["paths"]["manifests"])
 
 
 # `segue night deploy`.
@@ -231,9 +231,9 @@ def deploy_command(
     return CommandResult(facts, show)
 
 
-def _read_variables(given: Iterable[str]) -> dict[str, str]:
+def _read_variables(texts: Iterable[str]) -> dict[str, str]:
     variables: dict[str, str] = {}
-    for number, text in enumerate(given, start=1):
+    for number, text in enumerate(texts, start=1):
         name, equals, value = text.partition("=")
         if not (name.isidentifier() and equals):
             raise SpecError(

@@ -76,10 +76,10 @@ class Enrichment:
                 answers.setdefault(name, []).append(answer)
         return cls(answers, audible)
 
-    def refuse_strangers(self, known: set[str]) -> None:
+    def refuse_strangers(self, samples: set[str]) -> None:
         """Check that every answer is of a sample of the plan."""
         for name, (first, *_) in self.answers.items():
-            if name not in known:
+            if name not in samples:
                 raise PlanError(f"{first.path}: {name}: the plan has no such sample", fix=_MEND)
 
     def add_captions(self, sample: Sample) -> Sample:
@@ -90,15 +90,15 @@ class Enrichment:
             edit = _EDITS[answer.prompt.id]
             contrary = negatives if edit is None else positives
             for text in answer.prompt.texts(answer.value):
-                if any(each.text == text for each in contrary):
+                if any(caption.text == text for caption in contrary):
                     raise PlanError(
                         f"{answer.path}: {sample.id}: {text!r} would be both true and false of it",
                         fix="remove one of the files from `enrich`, or ask another model",
                     )
-            known = {sample.caption.text, *(each.text for each in (*positives, *negatives))}
-            made = _make_captions(answer, original, edit)
+            texts = {sample.caption.text, *(caption.text for caption in (*positives, *negatives))}
+            bought = _make_captions(answer, original, edit)
             (positives if edit is None else negatives).extend(
-                caption for caption in made if caption.text not in known
+                caption for caption in bought if caption.text not in texts
             )
         return replace(sample, positives=tuple(positives), negatives=tuple(negatives))
 
@@ -129,13 +129,13 @@ class Enrichment:
             **{name: answer.row[name] for name in answer.prompt.file.deal},
             **scene_fields(sample.scene, activity, self.audible),
         }
-        wanted = {*answer.prompt.file.fields, *answer.prompt.file.optional}
-        item = PromptItem(sample.id, {name: fields[name] for name in wanted & fields.keys()})
+        names = {*answer.prompt.file.fields, *answer.prompt.file.optional}
+        item = PromptItem(sample.id, {name: fields[name] for name in names & fields.keys()})
         faults = answer.prompt.faults(item, answer.value)
         if faults or answer.verification is None:
             return faults
-        read = parse_json(answer.row["read"], f"{answer.path}: {sample.id}", refuse=PlanError)
-        return answer.verification.faults(item, read)
+        reading = parse_json(answer.row["read"], f"{answer.path}: {sample.id}", refuse=PlanError)
+        return answer.verification.faults(item, reading)
 
 
 def enrichment_digest(paths: Sequence[Path]) -> str:
@@ -164,8 +164,8 @@ def _make_captions(
     and the checks can tell, and is written as the denial of the true caption.
     """
     notations = [
-        each.get("notation") if isinstance(each, Mapping) else None
-        for each in answer.value.get("negatives", ())
+        negative.get("notation") if isinstance(negative, Mapping) else None
+        for negative in answer.value.get("negatives", ())
     ]
     for number, text in enumerate(answer.prompt.texts(answer.value)):
         claim: Claim = original.claim
@@ -196,8 +196,8 @@ def _read(path: Path) -> Iterator[tuple[str, ModelAnswer]]:
         verification = load_verification(prompt)
     except SegueError as error:
         raise SpecError(f"enrich: {path}: {error}") from error
-    wanted = () if verification is None else ("caption", "read", *prompt.file.deal)
-    for name in wanted:
+    columns = () if verification is None else ("caption", "read", *prompt.file.deal)
+    for name in columns:
         if name not in table.column_names:
             raise SpecError(f"enrich: {path}: column {name!r} is missing", fix=_MEND)
     for row in table.to_pylist():

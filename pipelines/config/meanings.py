@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from pydantic import BaseModel  # takes a while
 
-_ARGUMENT: Final = re.compile(r"^ {4}(?P<key>\w+): (?P<told>.*(?:\n {8}.*|\n(?=\n {8}))*)", re.M)
+_ARGUMENT: Final = re.compile(r"^ {4}(?P<key>\w+): (?P<text>.*(?:\n {8}.*|\n(?=\n {8}))*)", re.M)
 
 
 def read_arguments(page: str) -> dict[str, str]:
     """What a docstring says of each of its `Args`."""
-    found = _ARGUMENT.finditer(page.partition("Args:\n")[2])
-    return {match["key"]: " ".join(match["told"].split()) for match in found}
+    matches = _ARGUMENT.finditer(page.partition("Args:\n")[2])
+    return {match["key"]: " ".join(match["text"].split()) for match in matches}
 
 
 def read_meanings(model: type[BaseModel]) -> dict[str, str]:
     """What the docstrings of a class and those above it say of each setting; "" for nothing."""
-    told: dict[str, str] = {}
-    for each in reversed(model.__mro__):
-        told |= read_arguments(inspect.cleandoc(each.__doc__ or ""))
-    return {key: told.get(key, "") for key in model.model_fields}
+    meanings: dict[str, str] = {}
+    for base in reversed(model.__mro__):
+        meanings |= read_arguments(inspect.cleandoc(base.__doc__ or ""))
+    return {key: meanings.get(key, "") for key in model.model_fields}
 
 
 def read_purpose(model: type[BaseModel]) -> str:

@@ -51,20 +51,20 @@ def render_spec(
     if given is None:
         given = {ROOT: f"/data/{chosen}"} if ROOT in source_class(chosen).model_fields else {}
     splits = choose_splits(find_innermost(chosen, given), library)
-    own = {
+    values = {
         "corpus": corpus,
         "source": {chosen: given},
         "recipe": {start.recipe: start.settings},
         "audio": start.audio,
         "splits": dict(splits.splits),
     }
-    told = read_meanings(Spec)
+    meanings = read_meanings(Spec)
     if splits.note:
-        told["splits"] += f" {splits.note[0].upper()}{splits.note[1:]}."
+        meanings["splits"] += f" {splits.note[0].upper()}{splits.note[1:]}."
     lines = [*_wrap_comment(f"{name}: {start.summary}", ""), *_wrap_comment(_HEAD, ""), "#"]
     lines += [*_wrap_comment(_TRAINING.get(start.recipe, _LENGTH), ""), ""]
     for key, info in Spec.model_fields.items():
-        setting = [*_render_setting(key, info, told[key], own, "")]
+        setting = [*_render_setting(key, info, meanings[key], values, "")]
         if key == "labels" and library and library.unlisted_labels:
             setting[-1:] = [f"# {line}" for line in suggest_words(library.unlisted_labels)]
         lines += [*setting, ""]
@@ -87,31 +87,31 @@ _TRAINING: Final = {
 }
 
 
-def _render_block(model: type[BaseModel], given: Mapping[str, Any], indent: str) -> Iterator[str]:
-    told = read_meanings(model)
+def _render_block(model: type[BaseModel], values: Mapping[str, Any], indent: str) -> Iterator[str]:
+    meanings = read_meanings(model)
     for key, info in model.model_fields.items():
-        yield from _render_setting(key, info, told[key], given, indent)
+        yield from _render_setting(key, info, meanings[key], values, indent)
 
 
 def _render_setting(
-    key: str, field: FieldInfo, told: str, given: Mapping[str, Any], indent: str
+    key: str, field: FieldInfo, meaning: str, values: Mapping[str, Any], indent: str
 ) -> Iterator[str]:
     """One setting: its comment, and its value below it."""
     nested = _find_model(field)
     if nested is not None and issubclass(nested, Choice):
-        chosen = given[key] if key in given else _find_default(field).model_dump()
-        yield from _render_choice(key, nested, told, chosen, indent)
+        chosen = values[key] if key in values else _find_default(field).model_dump()
+        yield from _render_choice(key, nested, meaning, chosen, indent)
         return
     if nested is not None and field.default is not None:
         yield from _wrap_comment(read_purpose(nested), indent)
         yield f"{indent}{key}:"
-        yield from _render_block(nested, given.get(key, {}), indent + _INDENT)
+        yield from _render_block(nested, values.get(key, {}), indent + _INDENT)
         return
     needed = "; required" if field.is_required() else ""
-    yield from _wrap_comment(f"{told} [{describe_allowed(field)}{needed}]", indent)
+    yield from _wrap_comment(f"{meaning} [{describe_allowed(field)}{needed}]", indent)
     if nested is not None:
         yield from _render_commented(nested, indent)
-    value = given[key] if key in given else _find_default(field)
+    value = values[key] if key in values else _find_default(field)
     plain = to_jsonable_python(value)
     text = yaml.safe_dump(
         {key: plain},
@@ -124,32 +124,32 @@ def _render_setting(
 
 
 def _render_choice(
-    key: str, kind: type[Choice], told: str, chosen: Any, indent: str
+    key: str, kind: type[Choice], meaning: str, chosen: Any, indent: str
 ) -> Iterator[str]:
-    ((name, given),) = chosen.items()
+    ((name, settings),) = chosen.items()
     model = kind.find_settings(name)
-    yield from _wrap_comment(told, indent)
+    yield from _wrap_comment(meaning, indent)
     yield f"{indent}{key}:"
     yield f"{indent}{_INDENT}{name}:" + " {}" * (not model.model_fields)
-    yield from _render_block(model, given, indent + _INDENT * 2)
+    yield from _render_block(model, settings, indent + _INDENT * 2)
 
 
 def _render_commented(model: type[BaseModel], indent: str) -> Iterator[str]:
     """The settings of a part that is not there by default."""
-    told = read_meanings(model)
+    meanings = read_meanings(model)
     for key, info in model.model_fields.items():
         default = "required" if info.is_required() else f"default {info.default}"
         yield from _wrap_comment(
-            f"- {key}: {told[key]} [{describe_allowed(info)}; {default}]", indent
+            f"- {key}: {meanings[key]} [{describe_allowed(info)}; {default}]", indent
         )
 
 
 def _find_model(field: FieldInfo) -> type[BaseModel] | None:
     """The class of a setting that has settings of its own."""
     kinds = (field.annotation, *get_args(field.annotation))
-    for each in chain(kinds, *map(get_args, kinds)):
-        if isinstance(each, type) and issubclass(each, BaseModel):
-            return each
+    for kind in chain(kinds, *map(get_args, kinds)):
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            return kind
     return None
 
 
@@ -197,12 +197,12 @@ def inspect_library(source: Settings) -> LibraryFacts:
     """List a library, and see which files are there; none is opened."""
     opened = open_source(source)
     refs = list(opened.refs())
-    here = (
+    present = (
         [ref for ref in refs if opened.stamp(ref) != MISSING]
         if isinstance(opened, Source)
         else refs
     )
-    if not here:
+    if not present:
         root = getattr(source, "root", opened.name)
         raise SourceError(
             f"{root}: none of its {len(refs):,} listed clips exists, such as {refs[0].location}"
@@ -212,12 +212,12 @@ def inspect_library(source: Settings) -> LibraryFacts:
             if refs
             else "add sounds, or give another folder",
         )
-    splits = frozenset(ref.split for ref in here)
+    splits = frozenset(ref.split for ref in present)
     return LibraryFacts(
-        clips=len(here),
+        clips=len(present),
         listed=len(refs),
         splits=splits if "" not in splits else frozenset(),
-        labels=tuple(sorted({label for ref in here for label in ref.labels})),
+        labels=tuple(sorted({label for ref in present for label in ref.labels})),
     )
 
 
@@ -235,14 +235,14 @@ class Start:
     Args:
         settings: What differs from the recipe's defaults.
         audio: What differs from the defaults of `audio`.
-        told: What it makes; by default what the recipe says of itself.
+        about: What it makes; by default what the recipe says of itself.
     """
 
     recipe: str
     source: str = LABELLED
     settings: Mapping[str, Any] = field(default_factory=dict)
     audio: Mapping[str, Any] = field(default_factory=dict)
-    told: str = ""
+    about: str = ""
 
     @property
     def model(self) -> type[BaseModel]:
@@ -252,7 +252,7 @@ class Start:
     @property
     def summary(self) -> str:
         """What it makes, in one line."""
-        return self.told or read_summary(self.model).removeprefix(f"`{self.recipe}`: ")
+        return self.about or read_summary(self.model).removeprefix(f"`{self.recipe}`: ")
 
 
 _KNOWN: Final[Mapping[str, Start]] = {
@@ -262,7 +262,7 @@ _KNOWN: Final[Mapping[str, Start]] = {
     "stage_a": Start(
         "triplets",
         settings={"stage_a": True},
-        told="single and combined sounds, for the first stage of training (TeminAL A).",
+        about="single and combined sounds, for the first stage of training (TeminAL A).",
     ),
 }
 
@@ -281,13 +281,13 @@ def find_start(name: str) -> Start:
 
 def summarise_starts() -> dict[str, str]:
     """One line for each name; one of a package that is broken spoils no list."""
-    found = {}
+    summaries = {}
     for name in list_starts():
         try:
-            found[name] = find_start(name).summary
+            summaries[name] = find_start(name).summary
         except SegueError as error:
-            found[name] = f"cannot be used: {error.message}"
-    return found
+            summaries[name] = f"cannot be used: {error.message}"
+    return summaries
 
 
 # The splits of a new spec: the library's own, as far as they are there, or shares.
@@ -329,57 +329,57 @@ def choose_splits(source: str, library: LibraryFacts | None = None) -> ChosenSpl
     Args:
         library: What there is of it; None takes it for whole.
     """
-    own = _OWN_SPLITS.get(source)
-    if own is None:
+    splits = _OWN_SPLITS.get(source)
+    if splits is None:
         return _choose_of_unknown(library.splits if library else frozenset())
-    published = [name for names in own.values() for name in names]
-    here = [each for each in published if library is None or str(each) in library.splits]
-    if len(here) == len(published):
-        return ChosenSplits(own)
-    absent = ", ".join(str(each) for each in published if each not in here)
-    if not here:
+    published = [name for names in splits.values() for name in names]
+    present = [name for name in published if library is None or str(name) in library.splits]
+    if len(present) == len(published):
+        return ChosenSplits(splits)
+    absent = ", ".join(str(name) for name in published if name not in present)
+    if not present:
         return ChosenSplits(_SHARES, f"no clip is in split {absent}, so the splits are shares")
-    if all(isinstance(each, int) for each in published):
-        return _deal_folds(here, absent)
+    if all(isinstance(name, int) for name in published):
+        return _deal_folds(present, absent)
     # Never shares: an evaluation set that stands alone is no training data.
-    kept = {split: [name for name in names if name in here] for split, names in own.items()}
-    lost = [split for split, names in kept.items() if not names]
-    told = f"no clip is in the library's split {absent}"
-    if lost:
-        told += f", so there is no {' and no '.join(lost)}; add its clips and name it here"
-    return ChosenSplits({split: names for split, names in kept.items() if names}, told)
+    kept = {split: [name for name in names if name in present] for split, names in splits.items()}
+    empty = [split for split, names in kept.items() if not names]
+    note = f"no clip is in the library's split {absent}"
+    if empty:
+        note += f", so there is no {' and no '.join(empty)}; add its clips and name it here"
+    return ChosenSplits({split: names for split, names in kept.items() if names}, note)
 
 
-def _choose_of_unknown(own: Set[str]) -> ChosenSplits:
+def _choose_of_unknown(names: Set[str]) -> ChosenSplits:
     """Splits over a library that may have any of its own, such as a folder with an index."""
-    if own and own <= set(SPLITS):
-        return ChosenSplits({name: [name] for name in SPLITS if name in own})
-    named = ", ".join(sorted(own))
-    told = f"to use the library's own splits, name them here: {named}" if own else ""
-    return ChosenSplits(_SHARES, told)
+    if names and names <= set(SPLITS):
+        return ChosenSplits({name: [name] for name in SPLITS if name in names})
+    named = ", ".join(sorted(names))
+    note = f"to use the library's own splits, name them here: {named}" if names else ""
+    return ChosenSplits(_SHARES, note)
 
 
-def _deal_folds(here: Sequence[str | int], absent: str) -> ChosenSplits:
+def _deal_folds(folds: Sequence[str | int], absent: str) -> ChosenSplits:
     """The folds that are there as training, validation and test, in the order of their worth."""
-    told = f"no clips of {'fold' if absent.isdigit() else 'folds'} {absent}"
-    match here:
+    note = f"no clips of {'fold' if absent.isdigit() else 'folds'} {absent}"
+    match folds:
         case [only]:
             # Shares of so few clips would leave splits without a clip of many labels.
             return ChosenSplits(
                 {"train": [only]},
-                f"{told}, so all of fold {only} is for training; to test, add another fold, "
+                f"{note}, so all of fold {only} is for training; to test, add another fold, "
                 "or write shares, such as {train: 0.8, test: 0.2}",
             )
         case [first, last]:
             return ChosenSplits(
-                {"train": [first], "test": [last]}, f"{told}, so there is no split val"
+                {"train": [first], "test": [last]}, f"{note}, so there is no split val"
             )
         case [*most, val, test]:
             return ChosenSplits(
                 {"train": most, "val": [val], "test": [test]},
-                f"{told}, so the splits use the others",
+                f"{note}, so the splits use the others",
             )
-    raise AssertionError(here)
+    raise AssertionError(folds)
 
 
 # The values that a setting may have, in words.
@@ -408,7 +408,7 @@ def _describe_type(kind: Any, limits: Iterable[Any] = ()) -> str:
     if origin is Literal:
         return " or ".join(map(str, parts))
     if isinstance(kind, type) and issubclass(kind, Enum):
-        return " or ".join(str(each.value) for each in kind)
+        return " or ".join(str(member.value) for member in kind)
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         return "settings of its own"
     if origin in (tuple, list):
@@ -432,13 +432,13 @@ def _describe_list(parts: tuple[Any, ...]) -> str:
 
 def _describe_bounds(limits: Iterable[Any]) -> str:
     """` above 0 up to 30`, of what pydantic notes of a field."""
-    found: dict[str, Any] = {}
+    bounds: dict[str, Any] = {}
     for limit in limits:
-        for each in limit.metadata if isinstance(limit, FieldInfo) else (limit,):
-            found |= {
-                name: getattr(each, name)
+        for bound in limit.metadata if isinstance(limit, FieldInfo) else (limit,):
+            bounds |= {
+                name: getattr(bound, name)
                 for name in ("gt", "ge", "lt", "le", "min_length", "max_length", "pattern")
-                if getattr(each, name, None) not in (None, _INT64)
+                if getattr(bound, name, None) not in (None, _INT64)
             }
     words = {
         "gt": "above {}",
@@ -449,4 +449,4 @@ def _describe_bounds(limits: Iterable[Any]) -> str:
         "max_length": "of {} at most",
         "pattern": "matching {}",
     }
-    return "".join(" " + words[name].format(found[name]) for name in words if name in found)
+    return "".join(" " + words[name].format(bounds[name]) for name in words if name in bounds)

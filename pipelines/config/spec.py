@@ -44,8 +44,8 @@ def _suggest_percent(shares: Mapping[str, float], total: float) -> str:
     """What was meant by shares that are percent."""
     if total > 100 or any(share < 1 for share in shares.values()):
         return ""
-    meant = ", ".join(f"{name}: {share / 100:g}" for name, share in shares.items())
-    return f"; did you mean {{{meant}}}?"
+    guess = ", ".join(f"{name}: {share / 100:g}" for name, share in shares.items())
+    return f"; did you mean {{{guess}}}?"
 
 
 # A recipe by name, with its settings.
@@ -108,10 +108,10 @@ class AudioSpec(StrictModel):
     @field_validator("length")
     @classmethod
     def _check_length(cls, length: str) -> str:
-        found = LENGTH.fullmatch(length)
-        if found is None:
+        match = LENGTH.fullmatch(length)
+        if match is None:
             raise ValueError(f"expected 'natural', 'padded 10 s' or 'exact 10 s', got {length!r}")
-        if found["seconds"] and not 0 < float(found["seconds"]) <= MAX_LENGTH_S:
+        if match["seconds"] and not 0 < float(match["seconds"]) <= MAX_LENGTH_S:
             raise ValueError(f"expected more than 0 s and at most {MAX_LENGTH_S:g} s")
         return length
 
@@ -126,10 +126,10 @@ class AudioSpec(StrictModel):
         return self._parse_frames("exact") or self._parse_frames("padded") or 0
 
     def _parse_frames(self, mode: str) -> Frames | None:
-        found = LENGTH.fullmatch(self.length)
-        if found is None or found["mode"] != mode:
+        match = LENGTH.fullmatch(self.length)
+        if match is None or match["mode"] != mode:
             return None
-        return to_frames(float(found["seconds"]), self.sample_rate)
+        return to_frames(float(match["seconds"]), self.sample_rate)
 
     @property
     def levels(self) -> Levels:
@@ -301,11 +301,11 @@ class Spec(StrictModel):
     @field_validator("labels")
     @classmethod
     def _check_labels(cls, labels: dict[str, OwnLabel] | None) -> dict[str, OwnLabel] | None:
-        for name, own in (labels or {}).items():
-            for other in filter(None, (own.like, *own.also)):
+        for name, label in (labels or {}).items():
+            for other in filter(None, (label.like, *label.also)):
                 if spell_listed(other) is None:
-                    near = suggestion(other, shipped_phrases(), "`segue labels` searches them")
-                    raise ValueError(f"{name}: no label {other!r} is listed; {near}")
+                    fix = suggestion(other, shipped_phrases(), "`segue labels` searches them")
+                    raise ValueError(f"{name}: no label {other!r} is listed; {fix}")
         return labels
 
     @field_validator("splits")
@@ -358,7 +358,7 @@ class Spec(StrictModel):
             licences=self.licences,
             block=self.block,
             ear=self.truth.ear,
-            labels={name: own.label(name) for name, own in (self.labels or {}).items()},
+            labels={name: entry.label(name) for name, entry in (self.labels or {}).items()},
         )
 
     def make_source(self) -> Source | Unheard:
@@ -386,8 +386,8 @@ class Spec(StrictModel):
 
     def render_digest(self) -> str:
         """What determines the bytes of a planned sample."""
-        asked = {"format", "fade", "peak_db", "stems"}
-        mixdown = self.audio.model_dump(mode="json", include=asked)
+        names = {"format", "fade", "peak_db", "stems"}
+        mixdown = self.audio.model_dump(mode="json", include=names)
         return digest(str(RENDER_VERSION), str(FORMAT_VERSION), canonical_json(mixdown))
 
     def build_digest(self, catalogue_digest: str) -> str:

@@ -59,12 +59,12 @@ def cluster(address: str) -> Iterator[Cluster]:
             fix="pip install 'segue-audio[distributed]'",
         ) from error
     with _silence():
-        there = Cluster(distributed, _connect(distributed, address), address)
+        opened = Cluster(distributed, _connect(distributed, address), address)
         try:
-            there.examine()
-            yield there
+            opened.examine()
+            yield opened
         finally:
-            there.close()
+            opened.close()
 
 
 def _connect(distributed: Any, address: str) -> Any:
@@ -227,7 +227,9 @@ class Cluster:
             raise self._explain_loss(find_fault.__name__) from error
         # A worker that went away meanwhile is no matter; one that comes is asked by its first call.
         answers = {
-            worker: it for worker, it in replies.items() if it and not isinstance(it, OSError)
+            worker: reply
+            for worker, reply in replies.items()
+            if reply and not isinstance(reply, OSError)
         }
         if failed := {worker: str(e) for worker, e in answers.items() if isinstance(e, Exception)}:
             raise SegueError(
@@ -331,8 +333,8 @@ def _call_in_time(call: Call[..., Any], args: tuple[Any, ...], kwargs: dict[str,
     deadline = monotonic() + call.limit_s
     work = partial(settle, outcome, partial(call.function, *args, **kwargs))
     threading.Thread(target=work, daemon=True).start()
-    while not outcome.done() and (left := deadline - monotonic()) > 0:
-        wait([outcome], left)
+    while not outcome.done() and (rest_s := deadline - monotonic()) > 0:
+        wait([outcome], rest_s)
     if not outcome.done():
         raise call.overdue
     return outcome.result()
@@ -382,12 +384,12 @@ def facts() -> dict[str, str]:
     }
 
 
-def differences(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str:
+def differences(expected: Mapping[str, str], actual: Mapping[str, str]) -> str:
     """What differs, in words; empty if nothing does."""
     return ", ".join(
-        f"{name} {theirs.get(name, 'missing')} (here {ours.get(name, 'missing')})"
-        for name in sorted(ours.keys() | theirs.keys())
-        if ours.get(name) != theirs.get(name)
+        f"{name} {actual.get(name, 'missing')} (here {expected.get(name, 'missing')})"
+        for name in sorted(expected.keys() | actual.keys())
+        if expected.get(name) != actual.get(name)
     )
 
 

@@ -157,8 +157,8 @@ def engine(where: str | int | Engine | None = None) -> Iterator[Engine]:
     if isinstance(count, str):
         from pipelines.engines.cluster import cluster
 
-        with cluster(count) as there:
-            yield there
+        with cluster(count) as opened:
+            yield opened
         return
     if not count:
         yield _Here()
@@ -196,13 +196,13 @@ class _Here:
     def submit(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         if self.cancelled.is_set():
             raise GivenUpError("given up")
-        done: Future[T] = Future()
+        answer: Future[T] = Future()
         try:
             work = function.function if isinstance(function, Call) else function
-            done.set_result(work(*args, **kwargs))
+            answer.set_result(work(*args, **kwargs))
         except Exception as error:  # Ctrl-C goes its own way
-            done.set_exception(error)
-        return done
+            answer.set_exception(error)
+        return answer
 
     def cancel(self) -> None:
         self.cancelled.set()

@@ -73,25 +73,25 @@ CorpusFlow: TypeAlias = Flow[..., State[Result]]
 Log: TypeAlias = "logging.Logger | logging.LoggerAdapter[logging.Logger]"
 
 
-def _read_spec(given: Content) -> Spec:
-    return read_spec(Path(given)) if isinstance(given, str) else check_values(Spec, given)
+def _read_spec(content: Content) -> Spec:
+    return read_spec(Path(content)) if isinstance(content, str) else check_values(Spec, content)
 
 
-def _read_nightly(given: Content | None) -> NightlySettings:
-    if isinstance(given, dict):
-        return check_values(NightlySettings, given)
-    return read_nightly(Path(given) if given else None)
+def _read_nightly(content: Content | None) -> NightlySettings:
+    if isinstance(content, dict):
+        return check_values(NightlySettings, content)
+    return read_nightly(Path(content) if content else None)
 
 
 def _check(read: Callable[[Any], object]) -> AfterValidator:
     """Refuse what cannot be read, in the words of the command line."""
 
-    def check(given: T) -> T:
+    def check(content: T) -> T:
         try:
-            read(given)
+            read(content)
         except SegueError as error:
             raise ValueError("; ".join(filter(None, (error.message, error.fix)))) from error
-        return given
+        return content
 
     return AfterValidator(check)
 
@@ -308,11 +308,11 @@ def _render_portions(job: StageJob, prepared: Prepared) -> None:
     schedule(portions, begin, job.where, finish)
     job.observer.finish("render")
     rows = _list_shards(prepared)
-    shown = f"the first {MOST_ROWS} of {len(rows)}" if len(rows) > MOST_ROWS else str(len(rows))
+    count = f"the first {MOST_ROWS} of {len(rows)}" if len(rows) > MOST_ROWS else str(len(rows))
     create_table_artifact(
         rows[:MOST_ROWS],
         key=f"{corpus}-shards",
-        description=f"{shown} shards; all are in {prepared.places.manifests / 'shards.parquet'}",
+        description=f"{count} shards; all are in {prepared.places.manifests / 'shards.parquet'}",
     )
 
 
@@ -352,8 +352,8 @@ class LoggedPhases:
 
     def start(self, phase: str, total: int, unit: str, done: int | None = None) -> None:
         """Log that a phase begins."""
-        kept = f", {done:,} of them already done" if done else ""
-        self._log.info("%s started: %s %s%s", phase, f"{total:,}", unit, kept)
+        note = f", {done:,} of them already done" if done else ""
+        self._log.info("%s started: %s %s%s", phase, f"{total:,}", unit, note)
         self._observer.start(phase, total, unit, done)
 
     def advance(self, phase: str, units: int = 1, note: str = "") -> None:
@@ -371,10 +371,10 @@ def _summarise(result: Mapping[str, Any]) -> str:
     if "version" not in result:
         return "; ".join(f"{name}: {value}" for name, value in result.items())
     promoted = "promoted, " if result.get("promoted") else ""
-    lost = f", {result['quarantined']:,} clips quarantined" if result["quarantined"] else ""
+    refused = f", {result['quarantined']:,} clips quarantined" if result["quarantined"] else ""
     return (
         f"{result['corpus']} {result['version']}: {promoted}{result['samples']:,} samples in "
-        f"{result['shards']:,} shards, {result['rendered']:,} of them rendered now{lost}"
+        f"{result['shards']:,} shards, {result['rendered']:,} of them rendered now{refused}"
     )
 
 

@@ -72,16 +72,16 @@ def bury_all_runs(deployment: str) -> int:
     """
     with get_client(sync_client=True) as client:
         try:
-            known = client.read_deployment_by_name(deployment)
+            record = client.read_deployment_by_name(deployment)
         except ObjectNotFound:
             return 0
         dead = client.read_flow_runs(
-            deployment_filter=DeploymentFilter.model_validate({"id": {"any_": [known.id]}}),
+            deployment_filter=DeploymentFilter.model_validate({"id": {"any_": [record.id]}}),
             flow_run_filter=FlowRunFilter.model_validate(_UNDER_WAY),
         )
         for run in dead:
             _crash(client, run.id)
-        slot = known.global_concurrency_limit
+        slot = record.global_concurrency_limit
         if slot is not None:
             free = GlobalConcurrencyLimitUpdate(active_slots=0)
             client.update_global_concurrency_limit(slot.name, free)
@@ -116,11 +116,11 @@ def _crash(client: SyncPrefectClient, dead: UUID) -> bool:
         run = client.read_flow_run(dead)
     except ObjectNotFound:  # another server knows it
         return False
-    left = client.read_task_runs(
+    tasks = client.read_task_runs(
         flow_run_filter=FlowRunFilter.model_validate({"id": {"any_": [dead]}}),
         task_run_filter=TaskRunFilter.model_validate(_UNDER_WAY),
     )
-    for task_run in left:
+    for task_run in tasks:
         client.set_task_run_state(task_run.id, Crashed(message=WHY), force=True)
     if run.state is not None and run.state.is_final():
         return False

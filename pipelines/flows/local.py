@@ -54,14 +54,14 @@ def _run(
     night: Content | None,
 ) -> Any:
     """The flow's result; what it raised is raised here."""
-    kept: list[Any] = []
-    flow = flow_of(name, observer, kept.append)
+    results: list[Any] = []
+    flow = flow_of(name, observer, results.append)
     try:
         with server(out):
             state = flow(spec, str(out.resolve()), workers, night, return_state=True)
             if not state.is_completed():
                 state.result(raise_on_failure=True)
-            return kept[0]
+            return results[0]
     except SegueError:
         raise
     except ParameterTypeError as error:

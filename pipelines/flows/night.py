@@ -158,9 +158,9 @@ def compare_metrics(
             )
         now, old = metrics[name]["value"], before.get(name, {}).get("value")
         least = None if old is None else old - margin
-        wanted = "no earlier version has it" if least is None else f"{least:.4f} or more"
+        limit = "no earlier version has it" if least is None else f"{least:.4f} or more"
         good = now is not None and (least is None or now >= least)
-        compared.append(Gate(name, good, "undefined" if now is None else f"{now:.4f}", wanted))
+        compared.append(Gate(name, good, "undefined" if now is None else f"{now:.4f}", limit))
     return compared
 
 
@@ -193,11 +193,11 @@ def failed_gates(gates: Sequence[Gate]) -> list[Gate]:
 
 def refuse_failed(places: Places, gates: Sequence[Gate]) -> None:
     """Check that a version passes all gates."""
-    lost = failed_gates(gates)
-    if not lost:
+    failed = failed_gates(gates)
+    if not failed:
         return
     last = last_version(places)
-    reasons = "; ".join(f"{gate.name}: {gate.found}, wanted {gate.wanted}" for gate in lost)
+    reasons = "; ".join(f"{gate.name}: {gate.found}, wanted {gate.wanted}" for gate in failed)
     raise CorpusError(
         f"{places.corpus} {places.version} is not promoted: {reasons}",
         fix=f"`latest` stays {f'at {last}' if last else 'unset'}; "
@@ -210,16 +210,16 @@ def _judge_size(places: Places, last: str | None, gates: GateSettings) -> Gate:
     if last is None:
         return Gate("samples", now > 0, str(now), "any, since this is the first version")
     before = pq.read_metadata(places.locate_sibling(last).manifests / SAMPLES_FILE).num_rows
-    wanted = f"at least {gates.samples:.1%} of the {before} of {last}"
-    return Gate("samples", now >= gates.samples * before, str(now), wanted)
+    limit = f"at least {gates.samples:.1%} of the {before} of {last}"
+    return Gate("samples", now >= gates.samples * before, str(now), limit)
 
 
 def _judge_splits(places: Places, gates: GateSettings, observer: Observer) -> Iterator[Gate]:
     for splits, leaks in compare_splits(places.manifests, observer).items():
-        shown = f"{leaks.shared} clips shared by {splits}"
+        summary = f"{leaks.shared} clips shared by {splits}"
         if leaks.pairs:
-            shown += f", {leaks.pairs[0].a} and {leaks.pairs[0].b} first"
-        yield Gate("leaked", leaks.shared <= gates.leaked, shown, f"{gates.leaked} or fewer")
+            summary += f", {leaks.pairs[0].a} and {leaks.pairs[0].b} first"
+        yield Gate("leaked", leaks.shared <= gates.leaked, summary, f"{gates.leaked} or fewer")
 
 
 def _judge_shortcuts(places: Places, gates: GateSettings, observer: Observer) -> Iterator[Gate]:
@@ -235,23 +235,23 @@ def _judge_shortcuts(places: Places, gates: GateSettings, observer: Observer) ->
         results.append(("trivial", gates.trivial, result))
     for name, limit, result in results:
         figure = result.worst
-        shown = (
+        summary = (
             f"{figure.value:.1%} ({figure.low:.1%} to {figure.high:.1%}, chance "
             f"{figure.chance:.1%}) in {figure.split}, {figure.kind or 'all'} negatives, "
             f"{figure.measure}"
         )
         most = figure.chance + limit - 0.5
-        yield Gate(name, figure.value <= most, shown, f"{most:.1%} or less")
+        yield Gate(name, figure.value <= most, summary, f"{most:.1%} or less")
 
 
 def _judge_audio(places: Places, gates: GateSettings, observer: Observer) -> Iterator[Gate]:
     if gates.audio is not None:
-        heard = audit_audio(places.manifests, gates.audio, observer)
-        found = format_count(len(heard.findings), "finding")
-        shown = f"{found} in {format_count(heard.samples, 'sample')}"
-        if heard.findings:
-            shown += f", first in {heard.findings[0].sample}: {heard.findings[0].said}"
-        yield Gate("audio", not heard.findings, shown, "0")
+        report = audit_audio(places.manifests, gates.audio, observer)
+        count = format_count(len(report.findings), "finding")
+        summary = f"{count} in {format_count(report.samples, 'sample')}"
+        if report.findings:
+            summary += f", first in {report.findings[0].sample}: {report.findings[0].said}"
+        yield Gate("audio", not report.findings, summary, "0")
 
 
 def _ids(path: Path) -> set[str]:
@@ -278,8 +278,8 @@ def _report(
         yield ""
         yield "| metric | value | chance | n |"
         yield "|---|---|---|---|"
-        for name, one in metrics.items():
-            yield f"| {name} | {one.get('value')} | {one.get('chance')} | {one.get('n')} |"
+        for name, metric in metrics.items():
+            yield f"| {name} | {metric.get('value')} | {metric.get('chance')} | {metric.get('n')} |"
     yield ""
     yield f"Manifests: `{places.manifests}`"
     yield f"Shards: `{places.shards}`"
@@ -355,24 +355,24 @@ def train(places: Places, settings: TrainSettings, run: Path) -> None:
 
 def evaluate(places: Places, settings: TrainSettings, run: Path) -> dict[str, dict[str, Any]]:
     """The metrics of a version's model; a test that was made is not made again."""
-    kept = run / f"{settings.split}-{METRICS_FILE}"
-    if not kept.is_file():
+    path = run / f"{settings.split}-{METRICS_FILE}"
+    if not path.is_file():
         words = ["eval", str(run), str(places.manifests), "--split", settings.split, "--json"]
         words += ["--virtual"] if settings.virtual else []
         facts = _run_segue(words, (), settings.hours)
-        metrics = {name: one for name, one in facts.items() if not name.startswith("_")}
-        write_text(kept, json.dumps(metrics, indent=2) + "\n")
-    result: dict[str, dict[str, Any]] = json.loads(kept.read_text(encoding="utf-8"))
+        metrics = {name: metric for name, metric in facts.items() if not name.startswith("_")}
+        write_text(path, json.dumps(metrics, indent=2) + "\n")
+    result: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
     return result
 
 
 def _run_segue(words: Sequence[str], launcher: Sequence[str], hours: float) -> Mapping[str, Any]:
     """What a command of ours said in its line of JSON."""
-    ours = [sys.executable, "-m", "pipelines.engines.executor", str(os.getpid()), "pipelines.cli"]
-    command = [*launcher, "segue"] if launcher else ours
-    shown = " ".join(["segue", *words])
+    argv = [sys.executable, "-m", "pipelines.engines.executor", str(os.getpid()), "pipelines.cli"]
+    command = [*launcher, "segue"] if launcher else argv
+    line = " ".join(["segue", *words])
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [*command, *words],
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -382,20 +382,20 @@ def _run_segue(words: Sequence[str], launcher: Sequence[str], hours: float) -> M
         )
     except subprocess.TimeoutExpired as error:
         raise CorpusError(
-            f"`{shown}` took more than {hours:g} h", fix="raise train.hours; the run resumes"
+            f"`{line}` took more than {hours:g} h", fix="raise train.hours; the run resumes"
         ) from error
     except OSError as error:
         raise SpecError(f"train.launcher: {command[0]}: {error.strerror}") from error
-    lines = done.stdout.strip().splitlines()
+    lines = process.stdout.strip().splitlines()
     try:
         facts = json.loads(lines[-1]) if lines else None
     except ValueError:
         facts = None
-    if done.returncode or not isinstance(facts, dict):
-        why = facts.get("error") if isinstance(facts, dict) else None
+    if process.returncode or not isinstance(facts, dict):
+        reason = facts.get("error") if isinstance(facts, dict) else None
         raise CorpusError(
-            f"`{shown}` ended with status {done.returncode}: "
-            f"{why or done.stderr.strip()[-_SHOWN:] or 'no word'}",
+            f"`{line}` ended with status {process.returncode}: "
+            f"{reason or process.stderr.strip()[-_SHOWN:] or 'no word'}",
             fix="run that command on its own",
         )
     return facts

@@ -132,8 +132,8 @@ def write_prefect_yaml(path: Path, night: Night, pool: str) -> None:
                 fix="choose another --file",
             )
         try:
-            known = yaml.safe_load(text)["deployments"]
-            deployments = {str(deployment["name"]): dict(deployment) for deployment in known}
+            listed = yaml.safe_load(text)["deployments"]
+            deployments = {str(deployment["name"]): dict(deployment) for deployment in listed}
         except (yaml.YAMLError, KeyError, TypeError, ValueError) as error:
             raise SpecError(f"{path}: damaged: {error}", fix="delete it") from error
     deployments[night.corpus] = night.to_yaml(pool)

@@ -64,12 +64,12 @@ async def _serve(
 ) -> None:
     runner = Runner(name=deployment.name, limit=1, query_seconds=LOOK_S)
     identity: Any = await runner.aadd_deployment(deployment)
-    known = await asyncio.to_thread(last_runs, deployment.name, REPORTED)
+    earlier = await asyncio.to_thread(last_runs, deployment.name, REPORTED)
     if now:
         async with get_client() as client:
             await client.create_flow_run_from_deployment(identity)
     ready()
-    reporting = asyncio.create_task(_report_runs(deployment.name, known, report))
+    reporting = asyncio.create_task(_report_runs(deployment.name, earlier, report))
     try:
         await runner.start()
     finally:
@@ -77,10 +77,10 @@ async def _serve(
 
 
 async def _report_runs(
-    corpus: str, known: Sequence[NightRun], report: Callable[[NightRun], None]
+    corpus: str, earlier: Sequence[NightRun], report: Callable[[NightRun], None]
 ) -> None:
-    """Report each run as it begins and as it ends, but for those that are `known`."""
-    seen = {(run.id, run.state) for run in known}
+    """Report each run as it begins and as it ends, but for those of `earlier`."""
+    seen = {(run.id, run.state) for run in earlier}
     while True:
         await asyncio.sleep(LOOK_S)
         with suppress(httpx.HTTPError):  # a busy server; the next look finds what this one missed
@@ -192,10 +192,10 @@ def register(night: Night, pool: str) -> UUID:
     """Register a night for the workers of a process pool, which is made if it is not there."""
     with get_client(sync_client=True) as client:
         try:
-            known = client.read_work_pool(pool)
-            if known.type != POOL_TYPE:
+            existing = client.read_work_pool(pool)
+            if existing.type != POOL_TYPE:
                 raise SpecError(
-                    f"--pool {pool}: a work pool of type {known.type}, not {POOL_TYPE}",
+                    f"--pool {pool}: a work pool of type {existing.type}, not {POOL_TYPE}",
                     fix="name another pool; a missing one is created",
                 )
         except ObjectNotFound:

@@ -61,40 +61,40 @@ def measure_baselines(corpus: Corpus, choices: Sequence[EditChoice]) -> dict[str
     rows = corpus.samples(SPLIT, columns=columns).to_pylist()
     scenes = {row["id"]: from_text(row["scene"]) for row in rows}
     sounds = sorted({label for scene in scenes.values() for label in labels(scene)})
-    has = np.array([[label in labels(scene) for label in sounds] for scene in scenes.values()])
-    tables = {"labels": has.astype(np.float64), "spectrum": guess_sounds(corpus, rows, has)}
+    present = np.array([[label in labels(scene) for label in sounds] for scene in scenes.values()])
+    tables = {"labels": present.astype(np.float64), "spectrum": guess_sounds(corpus, rows, present)}
     numbers = {name: at for at, name in enumerate(scenes)}
 
     def measure(table: Float[np.ndarray, "samples sounds"]) -> BaselineScore:
-        def prefer(choice: EditChoice, asked: int, at: int) -> float:
-            change = find_change(scenes[choice.source], scenes[choice.targets[asked]])
+        def prefer(choice: EditChoice, instruction: int, at: int) -> float:
+            change = find_change(scenes[choice.source], scenes[choice.targets[instruction]])
             assert change is not None
             target = table[numbers[choice.targets[at]]]
-            wanted = zip(_WANTED[change.kind], change.sounds, strict=True)
-            return sum(sign * float(target[sounds.index(label)]) for sign, label in wanted)
+            signs = zip(_WANTED[change.kind], change.sounds, strict=True)
+            return sum(sign * float(target[sounds.index(label)]) for sign, label in signs)
 
         return score_choices(choices, prefer)
 
-    return {f"without the source, by {what}": measure(table) for what, table in tables.items()}
+    return {f"without the source, by {basis}": measure(table) for basis, table in tables.items()}
 
 
 def guess_sounds(
-    corpus: Corpus, rows: Sequence[Mapping[str, Any]], has: Bool[np.ndarray, "samples sounds"]
+    corpus: Corpus, rows: Sequence[Mapping[str, Any]], present: Bool[np.ndarray, "samples sounds"]
 ) -> Float[np.ndarray, "samples sounds"]:
     """How likely each sample's spectrum makes each sound, by groups without its recordings."""
-    heard = np.stack([_measure_spectrum(corpus, row) for row in rows])
-    heard = (heard - heard.mean(axis=0)) / heard.std(axis=0)
+    spectra = np.stack([_measure_spectrum(corpus, row) for row in rows])
+    spectra = (spectra - spectra.mean(axis=0)) / spectra.std(axis=0)
     recordings = read_recordings(corpus)
     used: dict[str, set[str]] = defaultdict(set)
     for row in rows:
         used[row["group"]].update(recordings[clip] for clip in row["clips"])
-    likely = np.zeros(has.shape)
-    for group, own in used.items():
-        apart = np.array([own.isdisjoint(used[row["group"]]) for row in rows])
+    likely = np.zeros(present.shape)
+    for group, sources in used.items():
+        rest = np.array([sources.isdisjoint(used[row["group"]]) for row in rows])
         judged = np.array([row["group"] == group for row in rows])
-        known = heard[apart]
-        fitted = np.linalg.solve(known.T @ known + np.eye(known.shape[1]), known.T @ has[apart])
-        likely[judged] = heard[judged] @ fitted
+        train = spectra[rest]
+        fitted = np.linalg.solve(train.T @ train + np.eye(train.shape[1]), train.T @ present[rest])
+        likely[judged] = spectra[judged] @ fitted
     return likely
 
 
@@ -118,10 +118,10 @@ def score_choices(
         prefer: How well a target fits an instruction, both by number. What does not depend on
             both is right in exactly one half.
     """
-    numbers = {name: at for at, name in enumerate(dict.fromkeys(each.group for each in choices))}
-    asked = [(choice, at) for choice in choices for at in (0, 1)]
-    leads = [prefer(choice, at, at) - prefer(choice, at, 1 - at) for choice, at in asked]
-    rivals = [RivalSet(numbers[choice.group], "", at, (1 - at,)) for choice, at in asked]
+    numbers = {name: at for at, name in enumerate(dict.fromkeys(edit.group for edit in choices))}
+    questions = [(choice, at) for choice in choices for at in (0, 1)]
+    leads = [prefer(choice, at, at) - prefer(choice, at, 1 - at) for choice, at in questions]
+    rivals = [RivalSet(numbers[choice.group], "", at, (1 - at,)) for choice, at in questions]
     (figure,) = measure_choices(SPLIT, "", np.array(leads, dtype=float), rivals)
     return BaselineScore(
         value=round(figure.value, 4), low=round(figure.low, 4), high=round(figure.high, 4)

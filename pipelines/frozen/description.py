@@ -118,14 +118,14 @@ class FrozenSet(StrictModel):
                 f"{self.name} is not defined over {name}",
                 fix=f"give one of {', '.join(sources)}; docs/bench.md says how to add a source",
             )
-        given = source.model_dump(mode="json", exclude_defaults=True)
-        if changed := sorted(given.keys() & sources[name].settings.keys()):
+        settings = source.model_dump(mode="json", exclude_defaults=True)
+        if changed := sorted(settings.keys() & sources[name].settings.keys()):
             raise SpecError(
                 f"{self.name} sets {', '.join(changed)} of {name} itself", fix="leave them out"
             )
         values = self.description.spec | {
             "corpus": self.corpus(name),
-            "source": {name: sources[name].settings | given},
+            "source": {name: sources[name].settings | settings},
             "splits": {SPLIT: sources[name].test},
         }
         return parse_spec(YamlFile(str(self.path), values), self.path.parent)
@@ -141,7 +141,7 @@ def open_set(name: str) -> FrozenSet:
     if path.suffix not in (".yaml", ".yml"):
         path = SHIPPED / f"{name}.yaml"
         task, _, version = name.rpartition("-")
-        newer = [each for each in shipped_names() if each.rpartition("-")[0] == task]
+        newer = [other for other in shipped_names() if other.rpartition("-")[0] == task]
         if version in _OLD_COMMITS and newer and name not in newer:
             raise SpecError(
                 f"{name} was published with an older Segue",
@@ -219,13 +219,13 @@ def write_record(built: BuiltSet, root: Path) -> None:
 
 def read_records(root: Path) -> tuple[BuiltSet, ...]:
     """The sets that are built in a folder, by name."""
-    found = sorted((root / RECORDS).glob("*.json"))
-    if not found:
+    paths = sorted((root / RECORDS).glob("*.json"))
+    if not paths:
         raise CorpusError(
             f"{root}: no test set is built here",
             fix="`segue bench build order-v3 --source foley` builds one",
         )
-    return tuple(map(_read, found))
+    return tuple(map(_read, paths))
 
 
 def locate_corpus(built: BuiltSet, root: Path) -> Path:

@@ -62,10 +62,10 @@ class PublishedSet(StrictModel):
 
     def write(self, path: Path) -> None:
         """Write it; a digest that is published never changes."""
-        known = read_published(path)
-        if known is not None and known.digest != self.digest:
+        published = read_published(path)
+        if published is not None and published.digest != self.digest:
             raise CorpusError(
-                f"{path}: already publishes another digest, {known.digest[:_LETTERS]}",
+                f"{path}: already publishes another digest, {published.digest[:_LETTERS]}",
                 fix="a published set never changes: give the changed set the next version",
             )
         write_text(path, self.model_dump_json(indent=1) + "\n")
@@ -81,11 +81,11 @@ def read_published(path: Path) -> PublishedSet | None:
         raise CorpusError(f"{path}: is damaged", fix="install Segue again") from error
 
 
-def digest_corpus(corpus: Corpus, observer: Observer, asked: Iterable[Any] = ()) -> str:
+def digest_corpus(corpus: Corpus, observer: Observer, questions: Iterable[Any] = ()) -> str:
     """Digest of a built set: of what is told of each sample, and of its PCM in the shard.
 
     Args:
-        asked: What a model is asked beside captions, as JSON values.
+        questions: What a model is asked beside captions, as JSON values.
     """
     columns = [*COLUMNS, "shard", "offset", "size"]
     rows = corpus.samples(SPLIT, columns=columns).to_pylist()
@@ -96,7 +96,7 @@ def digest_corpus(corpus: Corpus, observer: Observer, asked: Iterable[Any] = ())
         parts += [_tell(row), hashlib.sha256(pcm.astype("<i2").tobytes()).hexdigest()]
         observer.advance("digest")
     observer.finish("digest")
-    return digest_all([*parts, *map(canonical_json, asked)])
+    return digest_all([*parts, *map(canonical_json, questions)])
 
 
 def digest_plan(folder: Path) -> str:
@@ -108,7 +108,7 @@ def digest_plan(folder: Path) -> str:
 def _tell(row: Mapping[str, Any]) -> str:
     """What the digest takes of a row, as text."""
     captions = {
-        name: [{key: each[key] for key in _CAPTION} for each in row[name]]
+        name: [{key: caption[key] for key in _CAPTION} for caption in row[name]]
         for name in ("positives", "negatives")
     }
     return canonical_json({name: row[name] for name in COLUMNS} | captions)
@@ -125,29 +125,29 @@ def digest_clips(clips: Iterable[Mapping[str, Any]]) -> dict[str, ClipsOfLabel]:
         if row["split"] == SPLIT:
             by_label[(row["labels"] or ("",))[0]].append(f"{row['id']} {row['sha256']}")
     return {
-        label: ClipsOfLabel(count=len(found), digest=digest(*sorted(found))[:_LETTERS])
-        for label, found in sorted(by_label.items())
+        label: ClipsOfLabel(count=len(files), digest=digest(*sorted(files))[:_LETTERS])
+        for label, files in sorted(by_label.items())
     }
 
 
 def library_changes(published: PublishedSet) -> Sequence[str]:
     """Packages of other versions than those that made a set, as pip takes them."""
-    here = library_versions()
+    versions = library_versions()
     return [
         f"{name}=={version}"
         for name, version in published.libraries.items()
-        if here.get(name) != version
+        if versions.get(name) != version
     ]
 
 
 def clip_changes(published: PublishedSet, clips: Mapping[str, ClipsOfLabel]) -> Sequence[str]:
     """Labels whose clips are not those that a set was published over."""
     none = ClipsOfLabel(count=0, digest="")
-    found = []
+    changes = []
     for label in sorted(published.clips.keys() | clips.keys()):
-        there, here = published.clips.get(label, none), clips.get(label, none)
-        if there.count != here.count:
-            found.append(f"{label}: {here.count} of {there.count} clips")
-        elif there != here:
-            found.append(f"{label}: other files")
-    return found
+        old, new = published.clips.get(label, none), clips.get(label, none)
+        if old.count != new.count:
+            changes.append(f"{label}: {new.count} of {old.count} clips")
+        elif old != new:
+            changes.append(f"{label}: other files")
+    return changes

@@ -93,16 +93,16 @@ def make_set(
     corpus = Corpus.open(Path(summary.paths["manifests"]))
     description = frozen.description
     choices = list_choices(corpus, description.edits) if description.composed else []
-    asked = list_queries(corpus) if description.windows else [asdict(choice) for choice in choices]
-    made = PublishedSet(
-        digest=digest_corpus(corpus, observer, asked),
+    tasks = list_queries(corpus) if description.windows else [asdict(choice) for choice in choices]
+    fresh = PublishedSet(
+        digest=digest_corpus(corpus, observer, tasks),
         plan=digest_plan(corpus.folder),
         samples=corpus.samples(SPLIT, columns=["id"]).num_rows,
         clips=clips,
         algorithms=algorithm_versions(),
         libraries=dict(library_versions()),
     )
-    if published and made.digest != published.digest:
+    if published and fresh.digest != published.digest:
         raise _refuse(frozen, name, "has other audio", *_blame(published))
     baselines = measure_baselines(corpus, choices) if choices else {}
     text_only = BY_CONSTRUCTION if choices else _score_text(frozen, corpus, observer)
@@ -112,15 +112,15 @@ def make_set(
                 f"{frozen.name} over {name}: text alone scores {text_only.value:.1%}",
                 fix=f"a set is published only at {MOST_BY_TEXT:.0%} or less: change its recipe",
             )
-        made.write(frozen.digest_file(name, publish))
+        fresh.write(frozen.digest_file(name, publish))
     built = BuiltSet(
         **description.model_dump(include=set(SetQuestion.model_fields)),
         name=frozen.name,
         source=name,
         corpus=frozen.corpus(name),
-        digest=made.digest,
+        digest=fresh.digest,
         published=bool(published or publish),
-        samples=made.samples,
+        samples=fresh.samples,
         text_only=text_only,
         trivial=None if description.composed else _score_trivial(frozen, corpus, observer),
         baselines=baselines,
@@ -136,8 +136,8 @@ def list_queries(corpus: Corpus) -> list[dict[str, Any]]:
 
 def _refuse_part(frozen: FrozenSet, spec: Spec, name: str) -> None:
     defined = frozen.description.sources[name]
-    wanted = None if isinstance(defined.test, float) else set(map(str, defined.test))
-    listed = sum(wanted is None or ref.split in wanted for ref in spec.make_source().refs())
+    names = None if isinstance(defined.test, float) else set(map(str, defined.test))
+    listed = sum(names is None or ref.split in names for ref in spec.make_source().refs())
     if defined.clips not in (None, listed):
         splits = defined.test if isinstance(defined.test, list) else ()
         part = f" of its own split {', '.join(map(str, splits))}" if splits else ""
@@ -152,9 +152,9 @@ def _refuse(
     frozen: FrozenSet, source: str, what: str, changed: Sequence[str], fix: str
 ) -> CorpusError:
     more = f"; and {len(changed) - SHOWN:,} more" if len(changed) > SHOWN else ""
-    told = "; ".join(changed[:SHOWN]) + more
+    differences = "; ".join(changed[:SHOWN]) + more
     return CorpusError(
-        f"{frozen.name} over {source} {what} than the published set ({told})", fix=fix
+        f"{frozen.name} over {source} {what} than the published set ({differences})", fix=fix
     )
 
 

@@ -123,23 +123,23 @@ class Admission:
         """Withdraw clips of recordings that lie in several splits."""
         inside = kept & np.array([split != "" for split in splits], dtype=np.bool_)
         recordings = _number_values(rows, "recording")
-        numbers = {name: at for at, name in enumerate(dict.fromkeys(splits))}
-        own = np.fromiter((numbers[split] for split in splits), np.int64, len(splits))
-        pairs = np.unique(recordings[inside] * len(numbers) + own[inside]) // max(len(numbers), 1)
+        codes = {name: at for at, name in enumerate(dict.fromkeys(splits))}
+        places = np.fromiter((codes[split] for split in splits), np.int64, len(splits))
+        pairs = np.unique(recordings[inside] * len(codes) + places[inside]) // max(len(codes), 1)
         counts = np.bincount(pairs, minlength=len(rows) + 1)
         columns = ("recording", "source_split", "split")
-        some = [*chain.from_iterable(_pick(rows, inside & (counts[recordings] > 1), *columns))]
-        withdrawn = assign_splits(some, self.split_rules, self.seed)
-        _keep(kept, some, [row for row in some if row["split"]])
+        picked = [*chain.from_iterable(_pick(rows, inside & (counts[recordings] > 1), *columns))]
+        withdrawn = assign_splits(picked, self.split_rules, self.seed)
+        _keep(kept, picked, [row for row in picked if row["split"]])
         return withdrawn
 
 
 def _withdraw(rows: RowFile, kept: Marks, judge: Judge, *columns: str) -> list[Told]:
     """Withdraw the clips that a judge does not leave, a batch at a time."""
     withdrawn: list[Told] = []
-    for some in _pick(rows, kept, *columns):
-        left, refused = judge(some)
-        _keep(kept, some, left)
+    for picked in _pick(rows, kept, *columns):
+        remaining, refused = judge(picked)
+        _keep(kept, picked, remaining)
         withdrawn += refused
     return withdrawn
 
@@ -148,12 +148,12 @@ def _withdraw_treated(rows: RowFile, kept: Marks, blocked: Sequence[Told]) -> li
     """Withdraw what was made of blocked clips: by itself it may be another file and sound."""
     reasons = {row["id"]: row["reason"] for row in blocked}
     withdrawn: list[Told] = []
-    for some in _pick(rows, kept) if reasons else ():
-        made = [row for row in some if untreated_id(row["id"]) in reasons]
-        kept[[row[_NUMBER] for row in made]] = False
+    for picked in _pick(rows, kept) if reasons else ():
+        treated = [row for row in picked if untreated_id(row["id"]) in reasons]
+        kept[[row[_NUMBER] for row in treated]] = False
         withdrawn += [
             quarantine_row(row["id"], row["location"], STAGE, reasons[untreated_id(row["id"])])
-            for row in made
+            for row in treated
         ]
     return withdrawn
 
@@ -176,8 +176,8 @@ def _withdraw_copies(
         unlike = next((pair for pair in combinations(firsts, 2) if not _are_alike(*pair)), None)
         refused: list[tuple[Row, str]] = []
         if unlike is not None:
-            both = (f"{row['location']} ({', '.join(row['labels'])})" for row in unlike)
-            reason = f"is one sound under two labels: {' and '.join(both)}"
+            named = (f"{row['location']} ({', '.join(row['labels'])})" for row in unlike)
+            reason = f"is one sound under two labels: {' and '.join(named)}"
             refused = [(row, reason) for row in usable]
         else:
             usable.sort(key=lambda row: not row["labels"])
@@ -237,25 +237,25 @@ def _are_alike(row: Row, other: Row) -> bool:
     """Whether the labels of one sound could all be said of it: those of one that has none can."""
     if not row["labels"] or not other["labels"]:
         return True
-    both = (row["labels"], other["labels"]), (other["labels"], row["labels"])
-    return all(any(are_confusable(a, b) for b in theirs) for ours, theirs in both for a in ours)
+    pairs = (row["labels"], other["labels"]), (other["labels"], row["labels"])
+    return all(any(are_confusable(a, b) for b in second) for first, second in pairs for a in first)
 
 
-def _keep(kept: Marks, some: Sequence[Row], left: Sequence[Row]) -> None:
+def _keep(kept: Marks, rows: Sequence[Row], remaining: Sequence[Row]) -> None:
     """Of some rows keep those that are left."""
-    kept[[row[_NUMBER] for row in some]] = False
-    kept[[row[_NUMBER] for row in left]] = True
+    kept[[row[_NUMBER] for row in rows]] = False
+    kept[[row[_NUMBER] for row in remaining]] = True
 
 
-def _pick(rows: RowFile, wanted: Marks, *columns: str) -> Iterator[list[Row]]:
+def _pick(rows: RowFile, chosen: Marks, *columns: str) -> Iterator[list[Row]]:
     start = 0
     for batch in rows.batches([*_NAMES, *columns]):
-        marks = wanted[start : start + batch.num_rows]
+        marks = chosen[start : start + batch.num_rows]
         numbers = np.flatnonzero(marks) + start
         start += batch.num_rows
         if len(numbers):
-            some = batch.filter(pa.array(marks)).to_pylist()
-            yield [row | {_NUMBER: at} for row, at in zip(some, numbers.tolist(), strict=True)]
+            picked = batch.filter(pa.array(marks)).to_pylist()
+            yield [row | {_NUMBER: at} for row, at in zip(picked, numbers.tolist(), strict=True)]
 
 
 def _number_values(rows: RowFile, column: str) -> Int[np.ndarray, " clips"]:

@@ -113,10 +113,10 @@ class Decoder:
             return self._running[1]
         context = make_context()
         pipe: tuple[Connection, Connection] = context.Pipe()
-        ours, theirs = pipe
+        near, far = pipe
         # What it is a fork of may be older than a variable.
-        given = (theirs, self._task, dict(os.environ))
-        process = context.Process(target=serve_decoding, args=given)
+        arguments = (far, self._task, dict(os.environ))
+        process = context.Process(target=serve_decoding, args=arguments)
         process.daemon = True
         try:
             with starting_process():
@@ -125,8 +125,8 @@ class Decoder:
             raise MachineError(
                 f"a process that decodes audio could not be started: {error}", fix=FEWER_PROCESSES
             ) from error
-        theirs.close()
-        self._running = process, ours
+        far.close()
+        self._running = process, near
         answer = self._receive(DecoderWatch(0.0, START_S, START_S))
         if answer != READY:
             if answer is None:
@@ -139,7 +139,7 @@ class Decoder:
                 f"a process that decodes audio could not be started: {died}",
                 fix="free some memory or use fewer --workers, then run the same command again",
             )
-        return ours
+        return near
 
     def _receive(self, watch: DecoderWatch) -> Any:
         """What the process says next; None if dead, a `DecoderVerdict` if silent for good."""

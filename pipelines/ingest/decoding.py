@@ -180,14 +180,14 @@ def _explain_fault(error: Exception) -> str:
 def _limit_memory(acceptance: Acceptance) -> int:
     """Keep this process from taking more than the largest accepted clip needs, in bytes."""
     frames = acceptance.max_s * acceptance.max_rate
-    wanted = frames * (FRAME_MEMORY + CHANNEL_MEMORY * acceptance.max_channels)
-    allowed = BASE_MEMORY + math.ceil(wanted)
+    needed = frames * (FRAME_MEMORY + CHANNEL_MEMORY * acceptance.max_channels)
+    allowed = BASE_MEMORY + math.ceil(needed)
     if sys.platform != "win32":
-        _, most = resource.getrlimit(resource.RLIMIT_AS)
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
         limit = psutil.Process().memory_info().vms + allowed
-        if most == resource.RLIM_INFINITY or limit < most:
+        if hard == resource.RLIM_INFINITY or limit < hard:
             with contextlib.suppress(OSError, ValueError):
-                resource.setrlimit(resource.RLIMIT_AS, (limit, most))
+                resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
     return allowed
 
 

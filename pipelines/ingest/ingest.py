@@ -81,11 +81,11 @@ def ingest(intake: Intake, banks: Path, where: Engine, observer: Observer) -> In
     source = intake.source
     refs = list(islice(list_refs(source), intake.limit))
     _refuse_repeated(refs)
-    known = {label for ref in refs for label in ref.labels} if intake.labels else set()
+    labels = {label for ref in refs for label in ref.labels} if intake.labels else set()
     for name in intake.labels:
-        if name not in known:
+        if name not in labels:
             raise SpecError(
-                f"labels: no clip is labelled {name!r}", fix=suggestion(name, sorted(known))
+                f"labels: no clip is labelled {name!r}", fix=suggestion(name, sorted(labels))
             )
     refused = [
         quarantine_row(ref.id, ref.location, "source", ref.refusal) for ref in refs if ref.refusal
@@ -107,8 +107,8 @@ def ingest(intake: Intake, banks: Path, where: Engine, observer: Observer) -> In
         faults = {part.key: fault for part in parts if (fault := part.find_fault()) is not None}
         tell_damage(observer, [fault for fault in faults.values() if fault], "decoded again")
         missing = [part for part in parts if part.key in faults]
-        there = len(refs) - sum(len(part.refs) for part in missing)
-        observer.start("ingest", len(refs), "clips", done=there)
+        present = len(refs) - sum(len(part.refs) for part in missing)
+        observer.start("ingest", len(refs), "clips", done=present)
         if source.reads_files and not isinstance(where, RemoteEngine):
             _read(missing, task, max(1, where.width), observer)
         else:
@@ -189,7 +189,7 @@ def _name(rows: pa.Table, labels: Mapping[str, str]) -> pa.Table:
     }
     if all(label == name for label, name in names.items()):
         return rows
-    named = [[*dict.fromkeys(names[label] for label in own)] for own in column.to_pylist()]
+    named = [[*dict.fromkeys(names[label] for label in listed)] for listed in column.to_pylist()]
     return rows.set_column(at, rows.schema.field(at), pa.array(named, column.type))
 
 
@@ -242,9 +242,9 @@ def _complete(rows: RowFile, admitted: AdmittedClips, ear: Ear) -> Iterator[pa.T
     for batch in rows.batches():
         end = start + batch.num_rows
         numbers = np.flatnonzero(admitted.kept[start:end])
-        kept = batch.take(pa.array(numbers))
-        levels = read_levels(kept)
-        facts = kept.select(["sample_rate", "onset", "offset", "captions", "tags"]).to_pylist()
+        chosen = batch.take(pa.array(numbers))
+        levels = read_levels(chosen)
+        facts = chosen.select(["sample_rate", "onset", "offset", "captions", "tags"]).to_pylist()
         for row, at in zip(facts, numbers.tolist(), strict=True):
             row |= admitted.joined.get(start + at, {})
         follow = {
@@ -262,7 +262,7 @@ def _complete(rows: RowFile, admitted: AdmittedClips, ear: Ear) -> Iterator[pa.T
         columns = [
             pa.array(follow[field.name], field.type)
             if field.name in follow
-            else kept.column(field.name)
+            else chosen.column(field.name)
             for field in CLIPS
         ]
         yield pa.table(columns, schema=CLIPS)

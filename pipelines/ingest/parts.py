@@ -185,15 +185,15 @@ def sync_parts(parts: Sequence[LibraryPart], folder: Path, store: Store) -> None
 
     The sounds of a part come when they are rendered from.
     """
-    there, here = set(store.list_files(folder)), Store(store.root)
+    stored, local = set(store.list_files(folder)), Store(store.root)
     for part in parts:
-        is_lacking = not there.issuperset(part.files) and part.path_with(".json").exists()
-        if not is_lacking or replace(part, store=here).find_fault() is not None:
+        is_lacking = not stored.issuperset(part.files) and part.path_with(".json").exists()
+        if not is_lacking or replace(part, store=local).find_fault() is not None:
             continue
-        if not find_pcm_fault(part.files[0], here):
+        if not find_pcm_fault(part.files[0], local):
             store.put(*part.files)
-    known = [part for part in parts if there.issuperset(part.files)]
-    store.fetch(path for part in known for path in part.files[1:])
+    complete = [part for part in parts if stored.issuperset(part.files)]
+    store.fetch(path for part in complete for path in part.files[1:])
 
 
 def list_parts(index: Path) -> set[str]:
@@ -217,8 +217,8 @@ def withdraw_damaged(
         What is wrong with each part that has to be decoded again.
     """
     table, _ = read_index(index)
-    heard = table.filter(pc.is_in(table["clip"], pa.array(clips, pa.string())))
-    names = sorted({*pc.unique(heard["part"]).to_pylist()}.difference(sound))
+    rows = table.filter(pc.is_in(table["clip"], pa.array(clips, pa.string())))
+    names = sorted({*pc.unique(rows["part"]).to_pylist()}.difference(sound))
     paths = [index.parent / name for name in names]
     with ThreadPoolExecutor(threads) as pool:
         faults = list(pool.map(lambda path: find_pcm_fault(path, store), paths))
@@ -293,8 +293,8 @@ class RefusalKind:
     @property
     def line(self) -> str:
         """For people."""
-        told = f"{self.clips:,} quarantined: {self.reason} (as {self.location})"
-        return f"{told}; {self.remedy}" if self.remedy else told
+        text = f"{self.clips:,} quarantined: {self.reason} (as {self.location})"
+        return f"{text}; {self.remedy}" if self.remedy else text
 
 
 def count_refusals(quarantine: Iterable[Mapping[str, Any]]) -> list[RefusalKind]:
@@ -324,5 +324,5 @@ def list_remedies(quarantine: Iterable[Mapping[str, Any]]) -> list[str]:
 def format_refusals(kinds: Sequence[RefusalKind]) -> list[str]:
     """For people: the most frequent reasons, and how many clips have others."""
     lines = [kind.line for kind in kinds[:SHOWN]]
-    others = sum(kind.clips for kind in kinds[SHOWN:])
-    return [*lines, f"and {others:,} for other reasons"] if others else lines
+    rest = sum(kind.clips for kind in kinds[SHOWN:])
+    return [*lines, f"and {rest:,} for other reasons"] if rest else lines

@@ -55,8 +55,8 @@ def find_remedy(rows: Sequence[Row]) -> str:
     first = rows[0]["reason"]
     for pattern, choose, remedy in _read_remedies():
         if pattern.match(first):
-            found = [match for row in rows if (match := pattern.match(row["reason"]))]
-            numbers = [float(match[1].replace(",", "")) for match in found if pattern.groups]
+            matches = [match for row in rows if (match := pattern.match(row["reason"]))]
+            numbers = [float(match[1].replace(",", "")) for match in matches if pattern.groups]
             named = dict.fromkeys(name_of(label) for row in rows for label in row.get("labels", ()))
             labels = [*named][:_NAMED]
             them = "it" if len(rows) == 1 else "them"

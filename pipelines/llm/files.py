@@ -53,7 +53,7 @@ def read_rows(settings: GenerateSettings, prompt: Prompt) -> list[TaskItem]:
         if not items:
             deal = _find_dealt(settings, prompt, columns, values)
             _check_present(settings, prompt, columns, values, deal)
-        name = str("" if (given := values.get(settings.id_column)) is None else given)
+        name = str("" if (cell := values.get(settings.id_column)) is None else cell)
         key = (name, values[_CAPTION] if settings.positives else "")
         if not name or key in seen:
             fault = f"the id {name!r} is also that of {seen[key]}" if name else "lacks an id"
@@ -162,9 +162,9 @@ def _read_values(settings: GenerateSettings) -> Iterator[tuple[str, Mapping[str,
         table = pq.read_table(find_manifest(path), filters=split)
         if settings.split is not None and not table.num_rows:
             splits = pq.read_table(find_manifest(path), columns=["split"])["split"].unique()
-            told = ", ".join(map(str, splits.to_pylist()))
+            names = ", ".join(map(str, splits.to_pylist()))
             raise SpecError(
-                f"{path}: has no split {settings.split!r}", fix=f"its splits are {told}"
+                f"{path}: has no split {settings.split!r}", fix=f"its splits are {names}"
             )
         audible = (table.schema.metadata or {}).get(AUDIBLE.encode())
         extra = {} if audible is None else {"audible": int(audible)}

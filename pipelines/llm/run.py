@@ -52,11 +52,11 @@ class PromptRun:
     def check(cls, settings: GenerateSettings) -> PromptRun:
         """The run of some settings."""
         check_output(settings.out, settings.source)
-        asked = settings.endpoint
-        check_address(asked.base_url)
+        endpoint = settings.endpoint
+        check_address(endpoint.base_url)
         prompt = load_prompt(settings.task)
-        price = find_price(asked.model, settings.prices, settings.local)
-        task = PromptTask(prompt, asked, price, settings.seed)
+        price = find_price(endpoint.model, settings.prices, settings.local)
+        task = PromptTask(prompt, endpoint, price, settings.seed)
         verification = load_verification(prompt)
         if verification is None and settings.verify_model:
             raise SpecError(
@@ -71,9 +71,9 @@ class PromptRun:
         rows = read_rows(settings, prompt)
         if verification is None:
             return cls(settings, rows, task, None, {})
-        asked = replace(asked, model=settings.verify_model or asked.model)
-        price = find_price(asked.model, settings.prices, settings.local)
-        second = PromptTask(verification.prompt, asked, price, settings.seed, "verify")
+        endpoint = replace(endpoint, model=settings.verify_model or endpoint.model)
+        price = find_price(endpoint.model, settings.prices, settings.local)
+        second = PromptTask(verification.prompt, endpoint, price, settings.seed, "verify")
         verifier = Verifier(prompt, second, verification)
         return cls(settings, rows, task, verifier, verifier.find_kinds(rows))
 
@@ -127,9 +127,9 @@ class Books:
         questions = verifier.make_items(first.items, first.states)
         second.take(questions)
         second.load(check=check)
-        read = {question.id: second.states.get(question.digest) for question in questions}
+        readings = {question.id: second.states.get(question.digest) for question in questions}
         return {
-            digest: verifier.settle(first.items[digest], state, read.get(digest))
+            digest: verifier.settle(first.items[digest], state, readings.get(digest))
             for digest, state in states.items()
         }
 
@@ -211,21 +211,21 @@ async def _buy(stage: TaskStage, settings: GenerateSettings, observer: Observer)
         return None
     scope, store = stage.task.scope, stage.ledger.store
     async with Endpoint(stage.task.endpoint) as endpoint:
-        known = store.read_capabilities(scope.endpoint, scope.model)
-        if known is None:
+        stored = store.read_capabilities(scope.endpoint, scope.model)
+        if stored is None:
             stop = await _probe_endpoint(endpoint, stage.ledger)
             if stop is not None:
                 return stop
             able = endpoint.capabilities.to_json()
             store.keep_capabilities(scope.endpoint, scope.model, able)
         else:
-            endpoint.capabilities = Capabilities.from_json(known)
+            endpoint.capabilities = Capabilities.from_json(stored)
         buyer: Buyer
         if settings.batch:
             buyer = BatchRunner(stage, observer, endpoint, settings.poll_s)
         else:
-            how = (endpoint.ask, settings.policy, settings.concurrency)
-            buyer = ItemRunner(stage, observer, *how)
+            arguments = (endpoint.ask, settings.policy, settings.concurrency)
+            buyer = ItemRunner(stage, observer, *arguments)
         with _stop_on_signals(buyer):
             stop = await buyer.run()
         if stop is not None and stop.kind is StopKind.ENDPOINT:

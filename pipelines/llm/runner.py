@@ -74,8 +74,8 @@ class TaskStage:
 
     def select_open(self) -> dict[str, ItemState]:
         """The items that are not settled, as they were loaded."""
-        every = {digest: self.states.get(digest, ItemState()) for digest in self.items}
-        return {digest: state for digest, state in every.items() if state.status is Status.OPEN}
+        states = {digest: self.states.get(digest, ItemState()) for digest in self.items}
+        return {digest: state for digest, state in states.items() if state.status is Status.OPEN}
 
     def name_items(self, digests: Iterable[str]) -> tuple[TaskItem, ...]:
         """Items under short names, which cost less than their ids: 1, 2, 3."""
@@ -86,14 +86,14 @@ class TaskStage:
     def recover(self) -> None:
         """Read the replies that dead processes paid for, and write off what they had under way."""
         self.ledger.mark_lost()
-        for left in self.ledger.list_unread():
-            states = self.ledger.read_states([item.digest for item in left.items])
-            after = judge_reply(self.task.prompt, left.items, states, left.text)
+        for purchase in self.ledger.list_unread():
+            states = self.ledger.read_states([item.digest for item in purchase.items])
+            after = judge_reply(self.task.prompt, purchase.items, states, purchase.text)
             settled = {
                 digest for digest, state in states.items() if state.status is not Status.OPEN
             }
             after = {digest: state for digest, state in after.items() if digest not in settled}
-            self.ledger.record_states(after, left.number)
+            self.ledger.record_states(after, purchase.number)
 
 
 class Buyer(ABC):

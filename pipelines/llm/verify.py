@@ -67,8 +67,8 @@ class Verifier:
     ) -> list[TaskItem]:
         """An item about each answer; its id is the digest of the first item."""
         return [
-            self._make_item(each, items[each], self._find_text(state.answer))
-            for each, state in states.items()
+            self._make_item(digest, items[digest], self._find_text(state.answer))
+            for digest, state in states.items()
             if state.answer is not None
         ]
 
@@ -77,10 +77,10 @@ class Verifier:
     ) -> list[TaskItem]:
         """Items about answers that are still to come, each as long as the longest given text."""
         guesses = []
-        for each in digests:
-            texts = [value for value in items[each].values() if isinstance(value, str)]
-            guess = self._make_item(each, items[each], max(texts, key=len, default=""))
-            guesses.append(replace(guess, digest=each))  # Other variants will have other texts.
+        for digest in digests:
+            texts = [value for value in items[digest].values() if isinstance(value, str)]
+            guess = self._make_item(digest, items[digest], max(texts, key=len, default=""))
+            guesses.append(replace(guess, digest=digest))  # Other variants will have other texts.
         return guesses
 
     def _make_item(self, name: str, fields: Mapping[str, Any], text: str) -> TaskItem:
@@ -133,6 +133,6 @@ def count_verdicts(
     for item in items:
         counts.setdefault(kinds[item.digest], Counter())[outcomes[item.digest].verdict] += 1
     return {
-        kind: {"asked": count.total(), **{str(each): count[each] for each in ItemVerdict}}
+        kind: {"asked": count.total(), **{str(verdict): count[verdict] for verdict in ItemVerdict}}
         for kind, count in sorted(counts.items())
     }

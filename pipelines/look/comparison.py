@@ -93,11 +93,11 @@ class ComparedSide:
     @property
     def libraries(self) -> dict[str, str]:
         """Versions of the packages that made its shards, by name; several where several did."""
-        found: dict[str, set[str]] = {}
+        by_name: dict[str, set[str]] = {}
         for libraries in (self.facts or {}).get("libraries", ()):
             for name, version in libraries.items():
-                found.setdefault(name, set()).add(version)
-        return {name: " and ".join(sorted(versions)) for name, versions in found.items()}
+                by_name.setdefault(name, set()).add(version)
+        return {name: " and ".join(sorted(versions)) for name, versions in by_name.items()}
 
     def to_json(self) -> dict[str, Any]:
         """Which it is."""
@@ -212,10 +212,10 @@ class Comparison:
             "b": self.b.to_json(),
             "same": self.same,
             "causes": {
-                "settings": [asdict(each) for each in self.settings],
+                "settings": [asdict(change) for change in self.settings],
                 "clips": asdict(self.clips),
-                "algorithms": [asdict(each) for each in self.algorithms],
-                "libraries": [asdict(each) for each in self.libraries],
+                "algorithms": [asdict(change) for change in self.algorithms],
+                "libraries": [asdict(change) for change in self.libraries],
                 "unknown": self.unknown,
             },
             "samples": {
@@ -295,8 +295,8 @@ def _count_groups(
 
 
 def _read_number(connection: duckdb.DuckDBPyConnection, query: str) -> int:
-    (found,) = connection.execute(query).fetchone() or (0,)
-    return int(found)
+    (number,) = connection.execute(query).fetchone() or (0,)
+    return int(number)
 
 
 # The joins that find what differs; they work on hashes, so that long texts need not be kept.
@@ -323,19 +323,19 @@ MOVE: Final = """
 
 def build_clip_changes(shared: Collection[str]) -> str:
     """One row a clip that differs: its id, what became of it, and why."""
-    told = {name: f"'{name}'" for name in sorted(set(shared) - INCIDENTAL - {"id", "sha256"})}
-    told |= {"split": MOVE}
-    others = ", ".join(
-        f"""CASE WHEN a."{name}" IS DISTINCT FROM b."{name}" THEN {said} END"""
-        for name, said in told.items()
+    reasons = {name: f"'{name}'" for name in sorted(set(shared) - INCIDENTAL - {"id", "sha256"})}
+    reasons |= {"split": MOVE}
+    differing = ", ".join(
+        f"""CASE WHEN a."{name}" IS DISTINCT FROM b."{name}" THEN {reason} END"""
+        for name, reason in reasons.items()
     )
     return f"""
         CREATE TEMP TABLE clip_changes AS
         WITH {_build_clip_states("a")}, {_build_clip_states("b")}, joined AS (
-            SELECT id, a.admitted AS in_a, b.admitted AS in_b, a.refusal AS ours,
-                b.refusal AS theirs, a.split <> b.split AS moved,
+            SELECT id, a.admitted AS in_a, b.admitted AS in_b, a.refusal AS reason_a,
+                b.refusal AS reason_b, a.split <> b.split AS moved,
                 CASE WHEN a.sha256 IS DISTINCT FROM b.sha256 THEN 'the file'
-                    ELSE array_to_string(list_value({others}), ', ') END AS why
+                    ELSE array_to_string(list_value({differing}), ', ') END AS why
             FROM a_state a FULL JOIN b_state b USING (id)
         )
         SELECT id,
@@ -343,14 +343,14 @@ def build_clip_changes(shared: Collection[str]) -> str:
                 WHEN in_a THEN 'lost' ELSE 'refused' END AS change,
             moved,
             CASE WHEN in_a AND in_b THEN why
-                WHEN in_b THEN coalesce('was refused: ' || ours, 'is new')
-                WHEN in_a THEN coalesce('is refused: ' || theirs, 'is gone')
-                WHEN in_a IS NULL THEN 'is new, and refused: ' || theirs
-                WHEN in_b IS NULL THEN 'is gone, and was refused: ' || ours
-                ELSE 'is refused: ' || theirs || ', was: ' || ours END AS why
+                WHEN in_b THEN coalesce('was refused: ' || reason_a, 'is new')
+                WHEN in_a THEN coalesce('is refused: ' || reason_b, 'is gone')
+                WHEN in_a IS NULL THEN 'is new, and refused: ' || reason_b
+                WHEN in_b IS NULL THEN 'is gone, and was refused: ' || reason_a
+                ELSE 'is refused: ' || reason_b || ', was: ' || reason_a END AS why
         FROM joined
         WHERE CASE WHEN in_a AND in_b THEN why <> ''
-            ELSE in_a OR in_b OR ours IS DISTINCT FROM theirs END
+            ELSE in_a OR in_b OR reason_a IS DISTINCT FROM reason_b END
     """
 
 

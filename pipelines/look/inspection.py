@@ -109,7 +109,7 @@ def describe(path: Path) -> dict[str, Any]:
         },
         "labels": Coverage.of(clips, names).to_json(),
         "with a negative": round(with_negative / sum(relations.values()), 4),
-        "counts": {name: found for name, found in counts.items() if found},
+        "counts": {name: number for name, number in counts.items() if number},
         "quarantine": str(manifest.with_name(QUARANTINE_FILE)),
     }
 
@@ -186,12 +186,12 @@ def summarise_row(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def format_sample(row: Mapping[str, Any]) -> list[str]:
     """The same as lines."""
-    shown = summarise_row(row)
+    facts = summarise_row(row)
     return [
-        f"{shown['id']}  {shown['seconds']} s  {shown['notation']}",
-        f"  caption   {shown['caption']}",
-        *(f"  true      {text}" for text in shown["positives"]),
-        *(f"  false     {text}" for text in shown["negatives"]),
+        f"{facts['id']}  {facts['seconds']} s  {facts['notation']}",
+        f"  caption   {facts['caption']}",
+        *(f"  true      {text}" for text in facts["positives"]),
+        *(f"  false     {text}" for text in facts["negatives"]),
     ]
 
 

@@ -25,11 +25,11 @@ def read_data_file(path: Path, kinds: str = DATA_FILES) -> Iterator[tuple[str, D
     """
     if not require_regular(path, refuse=SourceError).exists():
         raise SourceError(f"{path}: no such file", fix=f"name {kinds}")
-    read = _READERS.get(path.suffix.lower())
-    if read is None:
+    reader = _READERS.get(path.suffix.lower())
+    if reader is None:
         raise SourceError(f"{path}: unknown kind of file", fix=f"give {kinds}")
     try:
-        yield from read(path)
+        yield from reader(path)
     except (ValueError, csv.Error, pa.ArrowException) as error:
         reason = first_line(error)
         raise SourceError(f"{path}: cannot be read: {reason}", fix="fix the file") from error

@@ -193,13 +193,13 @@ def _measure_age(remote: Remote, key: str) -> float | None:
     """Age of an object in seconds, by the store's clock; None where it tells no times."""
     probe = f"{key.rpartition('/')[0]}/clock-{secrets.token_hex(8)}"
     remote.write(probe, b"")
-    written, asked = remote.find(key), remote.find(probe)
+    written, now = remote.find(key), remote.find(probe)
     remote.remove(probe)
     if written is None:
         return EXPIRY_S  # it was given back
-    if asked is None or not written.time_ns or not asked.time_ns:
+    if now is None or not written.time_ns or not now.time_ns:
         return None
-    return (asked.time_ns - written.time_ns) / 10**9
+    return (now.time_ns - written.time_ns) / 10**9
 
 
 def _list_numbers(remote: Remote, folder: str) -> list[int]:

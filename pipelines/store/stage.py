@@ -295,11 +295,11 @@ class StagedStore(Store):
         self.copies.forget(self.copies.key(folder), certified, deep=True)
         self.copies.fetch_all(listing)
         for path, lines in journals.items():
-            there = path.read_bytes() if path.is_file() else b""
-            known = set(there.splitlines())
-            own = b"".join(line + b"\n" for line in lines.splitlines() if line not in known)
-            if own:
-                write_bytes(path, there + own)
+            content = path.read_bytes() if path.is_file() else b""
+            present = set(content.splitlines())
+            missing = b"".join(line + b"\n" for line in lines.splitlines() if line not in present)
+            if missing:
+                write_bytes(path, content + missing)
 
     def _see(self, keys: Sequence[str]) -> dict[str, Stored | None]:
         """What objects are, as seen before the lease was found to be held."""

@@ -200,18 +200,18 @@ def _survey(
     removals = []
     foreign: list[Path] = []
     for version in going:
-        files, others = _list_shard_files(version)
+        files, strangers = _list_shard_files(version)
         if not version.finished:  # what certifies them goes before them
             files = {**_list_receipts(version), **files}
-        foreign += others
+        foreign += strangers
         removals.append(Removal(version.name, tuple(files), count_freed_bytes(files, links)))
     leftovers = []
     shards = store.root / SHARDS / corpus
     for staging in sorted(shards.glob(f".*{STAGING_SUFFIX}")):
         files = {path: stat_file(path) for path in walk_files(staging)}
         leftovers.append(Removal(staging.name, tuple(files), count_freed_bytes(files, links)))
-    gone = {version.name for version in going}
-    stay = [version for version in versions if version.name not in gone]
+    names = {version.name for version in going}
+    stay = [version for version in versions if version.name not in names]
     return Sweep(
         corpus=corpus,
         kept=tuple(version.name for version in stay if version.present),
@@ -334,8 +334,8 @@ def find_unneeded(
         if bank not in banks:
             continue
         going = {
-            path: held
-            for path, held in files.items()
+            path: stat
+            for path, stat in files.items()
             if path.parent == bank
             and any(fnmatch(path.name, pattern) for pattern in _BANK_FILES)
             and path.resolve() not in needed

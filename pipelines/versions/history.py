@@ -259,14 +259,14 @@ def promote_version(path: Path, name: str, override: bool) -> str:
     with store.hold_corpus(corpus) as held:
         versions = list_versions(held, corpus)
         names = sorted(version.name for version in versions)
-        wanted = [name] if name in names else [known for known in names if known.startswith(name)]
-        if len(wanted) != 1:
-            where = store.format_path(locate_versions(store.root, corpus))
+        matches = [name] if name in names else [other for other in names if other.startswith(name)]
+        if len(matches) != 1:
+            place = store.format_path(locate_versions(store.root, corpus))
             raise CorpusError(
-                f"{where}: {len(wanted) or 'no'} versions begin with {name!r}",
+                f"{place}: {len(matches) or 'no'} versions begin with {name!r}",
                 fix=f"choose one of {', '.join(names)}",
             )
-        version = next(version for version in versions if version.name == wanted[0])
+        version = next(version for version in versions if version.name == matches[0])
         if not version.finished:
             raise CorpusError(
                 f"{version.places.format_path(version.places.manifests)}: not finished",

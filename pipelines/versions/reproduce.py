@@ -257,14 +257,14 @@ def remake(
     Returns:
         What differs, shards rendered, shards linked.
     """
-    there, differing = _verify_shards(old, where.width, observer)
+    present, differing = _verify_shards(old, where.width, observer)
     if differing:
         return differing, 0, 0
     staging = old.staging
     for name in (PLAN_FILE, CLIPS_FILE):
         link(old.places.manifests / name, staging.manifests / name)
-    twins = _find_twins(old, [shard for shard in old.shards if shard.shard not in there])
-    proven = there.keys() | twins.keys()
+    twins = _find_twins(old, [shard for shard in old.shards if shard.shard not in present])
+    proven = present.keys() | twins.keys()
     for name in proven:
         if (measured := old.places.measurements_path(name)).is_file():
             link(measured, staging.measurements_path(name))
@@ -283,12 +283,12 @@ def remake(
     differing = list(_compare_rendered(old, pending))
     if not differing:
         assemble(old.spec, library, staging, old.shards)
-        path, made = (places.manifests / SAMPLES_FILE for places in (old.places, staging))
-        if path.is_file() and file_sha256(path) != file_sha256(made):
+        path, remade = (places.manifests / SAMPLES_FILE for places in (old.places, staging))
+        if path.is_file() and file_sha256(path) != file_sha256(remade):
             differing = [f"{SAMPLES_FILE}: does not match the plan and the shards"]
     if not differing:
         _move_in(old, library.index, twins)
-        rendered = sum(shard.shard not in there for shard in pending)
+        rendered = sum(shard.shard not in present for shard in pending)
         if rendered or twins:
             record(old.places.journal, "reproduced", rendered=rendered, linked=len(twins))
     shutil.rmtree(staging.out)
@@ -334,8 +334,8 @@ def _find_twins(old: OldVersion, missing: Sequence[ShardPlan]) -> dict[str, Path
     twins = {}
     for shard in missing:
         receipt = old.receipts[shard.shard]
-        for other in alike.get(shard.shard, ()):
-            path = other.shard_path(shard.split, shard.shard)
+        for sibling in alike.get(shard.shard, ()):
+            path = sibling.shard_path(shard.split, shard.shard)
             if store.find_size(path) == receipt.bytes and store.hash_file(path) == receipt.sha256:
                 twins[shard.shard] = path
                 break
@@ -353,12 +353,12 @@ def _is_staged(old: OldVersion, shard: ShardPlan, proven: Collection[str]) -> bo
 
 def _compare_rendered(old: OldVersion, rendered: Iterable[ShardPlan]) -> Iterator[str]:
     for shard in rendered:
-        wanted = old.receipts[shard.shard].sha256
+        before = old.receipts[shard.shard].sha256
         receipt = read_receipt(old.staging, shard.shard)
-        if receipt is None or receipt.sha256 != wanted:
-            seen = receipt.sha256[:12] if receipt else "nothing"
+        if receipt is None or receipt.sha256 != before:
+            now = receipt.sha256[:12] if receipt else "nothing"
             yield (
-                f"shard {shard.shard}: rendered to SHA-256 {seen}, its receipt says {wanted[:12]}: "
+                f"shard {shard.shard}: rendered to SHA-256 {now}, its receipt says {before[:12]}: "
                 "something unrecorded differs, such as the processor"
             )
 

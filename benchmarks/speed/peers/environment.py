@@ -26,16 +26,16 @@ def peers_python(folder: Path) -> Path:
     if shutil.which("sox") is None:
         raise SystemExit("scaper needs sox: apt-get install sox; or run with --no-peers")
     python = folder / "bin" / "python"
-    wanted = REQUIREMENTS.read_text(encoding="utf-8") + NO_DEPS.read_text(encoding="utf-8")
+    requirements = REQUIREMENTS.read_text(encoding="utf-8") + NO_DEPS.read_text(encoding="utf-8")
     stamp = folder / STAMP
-    if stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted:
+    if stamp.is_file() and stamp.read_text(encoding="utf-8") == requirements:
         return python
     print(f"peers: installing into {folder} (lhotse brings torch: some minutes)", file=sys.stderr)
     venv.create(folder, with_pip=True, clear=True)
     pip = [str(python), "-m", "pip", "install", "--quiet", "--progress-bar", "off"]
     subprocess.run([*pip, "-r", str(REQUIREMENTS)], check=True)
     subprocess.run([*pip, "--no-deps", "-r", str(NO_DEPS)], check=True)
-    stamp.write_text(wanted, encoding="utf-8")
+    stamp.write_text(requirements, encoding="utf-8")
     return python
 
 
@@ -46,5 +46,5 @@ def peer_versions(python: Path) -> dict[str, str]:
         f"print(json.dumps({{name: version(name) for name in {NAMES!r}}}))"
     )
     ran = subprocess.run([str(python), "-c", code], capture_output=True, text=True, check=True)
-    found: dict[str, Any] = json.loads(ran.stdout)
-    return {name: str(number) for name, number in found.items()}
+    versions: dict[str, Any] = json.loads(ran.stdout)
+    return {name: str(number) for name, number in versions.items()}

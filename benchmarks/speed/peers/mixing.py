@@ -38,7 +38,7 @@ def prepare(job: Job) -> Work:
     folders = [Path(job["out"]) / name for name in ("warm", "measured")]
     for folder in folders:
         folder.mkdir()
-    warm, files = ([each / f"{item['id']}.{job['format']}" for item in items] for each in folders)
+    warm, files = ([out / f"{item['id']}.{job['format']}" for item in items] for out in folders)
     for item, file in zip(items[:WARM], warm, strict=False):
         make(item, file)
 
@@ -108,10 +108,10 @@ def _acba_script(_: list[Item]) -> Maker:
         rate = item["rate"]
         first, second = (
             librosa.load(
-                each["file"], sr=rate, mono=True, offset=each["start_s"], duration=each["seconds"]
+                clip["file"], sr=rate, mono=True, offset=clip["start_s"], duration=clip["seconds"]
             )[0]
-            * 10 ** (each["gain_db"] / 20)
-            for each in item["events"]
+            * 10 ** (clip["gain_db"] / 20)
+            for clip in item["events"]
         )
         fade = round(item["crossfade_s"] * rate)
         ramp = np.linspace(0.0, 1.0, fade, dtype=np.float32)

@@ -38,7 +38,7 @@ class DoctorCheck:
     def of(
         cls,
         name: str,
-        found: str,
+        result: str,
         needed_for: str,
         fault: str = "",
         fix: str = "",
@@ -47,7 +47,7 @@ class DoctorCheck:
         """What is there where there is no fault; otherwise the fault, its state and its fix."""
         if fault:
             return cls(name, state, fault, needed_for, fix)
-        return cls(name, CheckState.OK, found, needed_for)
+        return cls(name, CheckState.OK, result, needed_for)
 
 
 # What a module says of this machine when it is run in a process of its own.
@@ -67,7 +67,7 @@ def run_module(module: str) -> str:
         SilentModuleError: If it cannot be started, fails, or takes longer than `IMPORT_TIMEOUT_S`.
     """
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-m", module],
             capture_output=True,
             text=True,
@@ -75,7 +75,7 @@ def run_module(module: str) -> str:
             check=True,
         )
     except (OSError, subprocess.SubprocessError) as error:
-        told = getattr(error, "stderr", None) or error
-        last = str(told).strip().rpartition("\n")[2]
+        output = getattr(error, "stderr", None) or error
+        last = str(output).strip().rpartition("\n")[2]
         raise SilentModuleError(last or type(error).__name__) from error
-    return done.stdout
+    return process.stdout

@@ -54,8 +54,8 @@ def run_checks(out: Path, endpoint: str | None) -> Iterator[DoctorCheck]:
         partial(check_endpoint, endpoint),
     ]
     with ThreadPoolExecutor(len(groups)) as pool:
-        for found in pool.map(lambda group: list(group()), groups):
-            yield from found
+        for checks in pool.map(lambda group: list(group()), groups):
+            yield from checks
 
 
 def check_machine() -> Iterator[DoctorCheck]:
@@ -65,11 +65,11 @@ def check_machine() -> Iterator[DoctorCheck]:
     if sys.platform != "win32":
         import resource
 
-        limit, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-        few = f"{limit} at a time" if 0 <= limit < LEAST_FILES else ""
-        found = "any number" if limit < 0 else f"{limit:,} at a time"
-        fix = f"ulimit -n {LEAST_FILES if most < 0 else min(most, 65_536)}"
-        yield DoctorCheck.of("open files", found, "segue build with many workers, train", few, fix)
+        limit, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        fault = f"{limit} at a time" if 0 <= limit < LEAST_FILES else ""
+        text = "any number" if limit < 0 else f"{limit:,} at a time"
+        fix = f"ulimit -n {LEAST_FILES if hard < 0 else min(hard, 65_536)}"
+        yield DoctorCheck.of("open files", text, "segue build with many workers, train", fault, fix)
 
 
 def check_devices() -> Iterator[DoctorCheck]:
@@ -79,43 +79,43 @@ def check_devices() -> Iterator[DoctorCheck]:
         fix = "pip install -c constraints.txt torch"
         yield DoctorCheck.of("gpu", "", _TRAINING, "torch is not installed", fix)
         return
-    found = {"torch": version, "build": "built for CPU", "devices": []}
+    facts = {"torch": version, "build": "built for CPU", "devices": []}
     try:
         if not version.endswith("+cpu"):
-            found = json.loads(run_module(DEVICES))
+            facts = json.loads(run_module(DEVICES))
     except (SilentModuleError, ValueError) as error:
         fault, fix = f"torch does not start: {error}", "install torch again: see README, Install"
         yield DoctorCheck.of("gpu", "", _TRAINING, fault, fix)
     else:
-        yield from _check_found_devices(found)
+        yield from _check_found_devices(facts)
 
 
-def _check_found_devices(found: Mapping[str, Any]) -> Iterator[DoctorCheck]:
+def _check_found_devices(facts: Mapping[str, Any]) -> Iterator[DoctorCheck]:
     """What `train.model.device` says of the machine."""
-    torch = f"torch {found['torch']}, {found['build']}"
-    if not found["devices"]:
+    torch = f"torch {facts['torch']}, {facts['build']}"
+    if not facts["devices"]:
         fix = (
             "nothing without a GPU; else install a driver, or torch's build for it "
             "(README, Install)"
         )
         yield DoctorCheck.of("gpu", "", _TRAINING, f"none; {torch}", fix)
-    for each in found["devices"]:
-        size = f", {format_bytes(each['memory'])}" if each["memory"] else ""
-        bf16 = "with bf16" if each["bf16"] else "without bf16"
+    for device in facts["devices"]:
+        size = f", {format_bytes(device['memory'])}" if device["memory"] else ""
+        bf16 = "with bf16" if device["bf16"] else "without bf16"
         yield DoctorCheck.of(
-            f"gpu {each['device']}", f"{each['name']}{size}, {bf16}; {torch}", _TRAINING
+            f"gpu {device['device']}", f"{device['name']}{size}, {bf16}; {torch}", _TRAINING
         )
 
 
 def _check_processors(cgroup: Path) -> DoctorCheck:
     usable = processors()
     share = _read_cpu_share(cgroup)
-    found = f"{usable} of {os.cpu_count()}"
+    count = f"{usable} of {os.cpu_count()}"
     fault = ""
     if share is not None and share < usable:
-        fault = f"{found} visible, but the container may use only {share:g}"
+        fault = f"{count} visible, but the container may use only {share:g}"
     fix = f"use --workers {max(1, int(share or 1))}, or give the container more"
-    return DoctorCheck.of("processors", found, "--workers", fault, fix)
+    return DoctorCheck.of("processors", count, "--workers", fault, fix)
 
 
 def _read_cpu_share(cgroup: Path) -> float | None:
@@ -131,9 +131,9 @@ def _check_memory(cgroup: Path) -> DoctorCheck:
     limit = _read_text(cgroup / "memory.max")
     if limit.isdecimal():
         size = min(size, int(limit))
-    few = f"only {format_bytes(size)}" if size < LEAST_MEMORY else ""
+    fault = f"only {format_bytes(size)}" if size < LEAST_MEMORY else ""
     return DoctorCheck.of(
-        "memory", format_bytes(size), "each worker takes about 0.5 GB", few, "use fewer --workers"
+        "memory", format_bytes(size), "each worker takes about 0.5 GB", fault, "use fewer --workers"
     )
 
 
@@ -163,10 +163,11 @@ def check_disks(out: Path) -> Iterator[DoctorCheck]:
     yield _check_disk(f"temporary files {temporary}", temporary, "decoding by ffmpeg, Prefect")
     if SHARED_MEMORY.is_dir():
         size = shutil.disk_usage(SHARED_MEMORY).total
-        few = f"{format_bytes(size)} in all" if size < LEAST_SHARED else ""
+        total = f"{format_bytes(size)} in all"
+        fault = total if size < LEAST_SHARED else ""
         needed_for = "segue train with loader workers"
         fix = "docker run --shm-size=2g, or train with `workers: 0`"
-        yield DoctorCheck.of("shared memory", f"{format_bytes(size)} in all", needed_for, few, fix)
+        yield DoctorCheck.of("shared memory", total, needed_for, fault, fix)
 
 
 def _check_disk(
@@ -182,10 +183,10 @@ def _check_disk(
     except (OSError, SegueError) as error:
         fix = "use a folder on a disk that supports writing, sync and locks"
         return DoctorCheck(name, state, f"{folder}: {error}", needed_for, fix)
-    found = f"{format_bytes(free)} free; sync, rename and lock work"
-    few = f"only {format_bytes(free)} free" if free < LEAST_BYTES else ""
+    result = f"{format_bytes(free)} free; sync, rename and lock work"
+    fault = f"only {format_bytes(free)} free" if free < LEAST_BYTES else ""
     fix = "free some space, or use another disk; `segue plan` shows what a corpus needs"
-    return DoctorCheck.of(name, found, needed_for, few, fix)
+    return DoctorCheck.of(name, result, needed_for, fault, fix)
 
 
 def _try_writing(scratch: Path) -> None:
@@ -227,13 +228,13 @@ def check_decoders() -> Iterator[DoctorCheck]:
     yield from map(_check_sndfile, *zip(*_FORMATS, strict=True))
     yield _check_ffmpeg()
     version = metadata.version("spacy") if find_spec("spacy") else ""
-    there = bool(version) and find_spec(SPACY_MODEL) is not None
-    found = f"spaCy {version}, {SPACY_MODEL} {find_version(SPACY_MODEL) or ''}".strip()
-    fault = "" if there else f"{SPACY_MODEL} is not installed" if version else "no spaCy"
+    is_installed = bool(version) and find_spec(SPACY_MODEL) is not None
+    versions = f"spaCy {version}, {SPACY_MODEL} {find_version(SPACY_MODEL) or ''}".strip()
+    fault = "" if is_installed else f"{SPACY_MODEL} is not installed" if version else "no spaCy"
     needed_for = "segue text probe and negate; without it the embedded tagger is used"
     download = f"python -m spacy download {SPACY_MODEL}"
     fix = download if version else f"pip install 'segue-audio[nlp]', then {download}"
-    yield DoctorCheck.of("word tagger", found, needed_for, fault, fix)
+    yield DoctorCheck.of("word tagger", versions, needed_for, fault, fix)
     if find_version(_TORCHCODEC) is not None:
         yield _check_torchcodec()
 
@@ -259,10 +260,10 @@ def _check_sndfile(form: str, state: CheckState) -> DoctorCheck:
     try:
         import soundfile
 
-        written = io.BytesIO()
-        soundfile.write(written, np.zeros(RATE, np.float32), RATE, format=form)
-        written.seek(0)
-        samples, _ = soundfile.read(written)
+        buffer = io.BytesIO()
+        soundfile.write(buffer, np.zeros(RATE, np.float32), RATE, format=form)
+        buffer.seek(0)
+        samples, _ = soundfile.read(buffer)
         fault = "" if len(samples) else f"{form} is written, but reads back empty"
         version = soundfile.__libsndfile_version__
     except (ImportError, OSError, RuntimeError, ValueError, TypeError) as error:
@@ -273,10 +274,10 @@ def _check_sndfile(form: str, state: CheckState) -> DoctorCheck:
 
 def _check_ffmpeg() -> DoctorCheck:
     path = shutil.which("ffmpeg")
-    found, fault = "", "not found"
+    version, fault = "", "not found"
     try:
         if path is not None:
-            found = subprocess.run(
+            version = subprocess.run(
                 [path, "-version"],
                 capture_output=True,
                 text=True,
@@ -288,4 +289,4 @@ def _check_ffmpeg() -> DoctorCheck:
         fault = f"{path} does not run: {error}"
     needed_for = "m4a, wma, webm and aac files; they are quarantined without it"
     fix = "apt install ffmpeg, brew install ffmpeg or conda install ffmpeg"
-    return DoctorCheck.of("ffmpeg", " ".join(found.split()[:3]), needed_for, fault, fix)
+    return DoctorCheck.of("ffmpeg", " ".join(version.split()[:3]), needed_for, fault, fix)

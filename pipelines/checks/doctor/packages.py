@@ -57,14 +57,14 @@ _SHOWN: Final = 4
 
 def check_packages() -> Iterator[DoctorCheck]:
     """Python, what pyproject.toml asks for, its extras, and the versions tested together."""
-    asked = metadata.metadata(US)["Requires-Python"] or ""
+    expected = metadata.metadata(US)["Requires-Python"] or ""
     version = platform.python_version()
-    fits = SpecifierSet(asked).contains(version, prereleases=True)
-    wrong = "" if fits else f"{version}, but {asked} is required"
-    fix = f"create an environment with Python {asked}"
-    yield DoctorCheck.of("python", version, "every command", wrong, fix, CheckState.WRONG)
-    required = [each for each in _read_requirements() if not each.marker or each.marker.evaluate()]
-    faults = {each.name: fault for each in required if (fault := _find_fault(each))}
+    fits = SpecifierSet(expected).contains(version, prereleases=True)
+    fault = "" if fits else f"{version}, but {expected} is required"
+    fix = f"create an environment with Python {expected}"
+    yield DoctorCheck.of("python", version, "every command", fault, fix, CheckState.WRONG)
+    required = [need for need in _read_requirements() if not need.marker or need.marker.evaluate()]
+    faults = {need.name: fault for need in required if (fault := _find_fault(need))}
     yield DoctorCheck.of(
         "packages",
         f"{len(required)} as pyproject.toml requires",
@@ -89,7 +89,7 @@ def check_packages() -> Iterator[DoctorCheck]:
 
 
 def _read_requirements() -> list[Requirement]:
-    return [Requirement(each) for each in metadata.requires(US) or ()]
+    return [Requirement(line) for line in metadata.requires(US) or ()]
 
 
 def find_version(name: str) -> str | None:
@@ -102,25 +102,25 @@ def find_version(name: str) -> str | None:
 
 def _find_fault(required: Requirement) -> str:
     """What is wrong with a package; "" for nothing."""
-    found = find_version(required.name)
-    if found is None:
+    version = find_version(required.name)
+    if version is None:
         return "not installed"
-    fits = required.specifier.contains(found, prereleases=True)
-    return "" if fits else f"{found}, but {required.specifier} is required"
+    fits = required.specifier.contains(version, prereleases=True)
+    return "" if fits else f"{version}, but {required.specifier} is required"
 
 
 def _check_extra(extra: str, needed_for: str) -> DoctorCheck:
     packages = [
-        each
-        for each in _read_requirements()
-        if each.marker
-        and each.marker.evaluate({"extra": extra})
-        and not each.marker.evaluate({"extra": ""})
+        need
+        for need in _read_requirements()
+        if need.marker
+        and need.marker.evaluate({"extra": extra})
+        and not need.marker.evaluate({"extra": ""})
     ]
-    faults = [f"{each.name}: {fault}" for each in packages if (fault := _find_fault(each))]
-    found = ", ".join(f"{each.name} {find_version(each.name)}" for each in packages)
+    faults = [f"{need.name}: {fault}" for need in packages if (fault := _find_fault(need))]
+    versions = ", ".join(f"{need.name} {find_version(need.name)}" for need in packages)
     fix = f"pip install 'segue-audio[{extra}]'"
-    return DoctorCheck.of(f"extra {extra}", found, needed_for, "; ".join(faults), fix)
+    return DoctorCheck.of(f"extra {extra}", versions, needed_for, "; ".join(faults), fix)
 
 
 def _check_tested(constraints: str, required: list[Requirement]) -> DoctorCheck:
@@ -131,20 +131,20 @@ def _check_tested(constraints: str, required: list[Requirement]) -> DoctorCheck:
         for name, mark, version in (line.partition("=="),)
         if mark
     }
-    names = [canonicalize_name(each.name) for each in required]
-    others = [
-        f"{name} {found} (tested {tested[name]})"
+    names = [canonicalize_name(need.name) for need in required]
+    differences = [
+        f"{name} {installed} (tested {tested[name]})"
         for name in names
-        if (found := find_version(name))
+        if (installed := find_version(name))
         and name in tested
-        and found.partition("+")[0] != tested[name]
+        and installed.partition("+")[0] != tested[name]
     ]
-    more = f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
+    more = f" and {len(differences) - _SHOWN} more" if len(differences) > _SHOWN else ""
     return DoctorCheck.of(
         "tested versions",
         "as in constraints.txt",
         "the same output bytes as on other machines",
-        ", ".join(others[:_SHOWN]) + more,
+        ", ".join(differences[:_SHOWN]) + more,
         "pip install -c constraints.txt -e .",
     )
 
@@ -173,22 +173,22 @@ def check_prefect() -> Iterator[DoctorCheck]:
 
 def _check_prefect_server(address: str) -> DoctorCheck:
     fault = fix = ""
-    found = "no server configured: each run starts its own"
+    result = "no server configured: each run starts its own"
     if address and not identify_endpoint(address):
         fault = "PREFECT_API_URL is not an address"
         fix = "set PREFECT_API_URL to an address such as http://127.0.0.1:4200/api, or unset it"
     elif address:
-        shown = show_address(address)
-        found = f"{shown} answers"
+        name = show_address(address)
+        result = f"{name} answers"
         try:
             urllib.request.urlopen(
                 f"{address.rstrip('/')}/health", timeout=ANSWER_TIMEOUT_S
             ).close()
         except (OSError, ValueError) as error:
             reason = getattr(error, "reason", None) or error
-            fault = f"{shown} does not answer: {hide_keys(str(reason))}"
+            fault = f"{name} does not answer: {hide_keys(str(reason))}"
             fix = "start that server, unset PREFECT_API_URL, or use --no-prefect"
-    return DoctorCheck.of("prefect", found, _FLOWS, fault, fix, CheckState.WRONG)
+    return DoctorCheck.of("prefect", result, _FLOWS, fault, fix, CheckState.WRONG)
 
 
 def check_endpoint(endpoint: str | None) -> Iterator[DoctorCheck]:
@@ -198,7 +198,7 @@ def check_endpoint(endpoint: str | None) -> Iterator[DoctorCheck]:
         endpoint: Its address; None for OpenAI's, if there is a key for it.
     """
     has_key = bool(os.environ.get(KEY_VARIABLE, "").strip())
-    found = fault = fix = ""
+    result = fault = fix = ""
     state = CheckState.MISSING
     if endpoint is None and not has_key:
         fault = f"none: no --endpoint, and no key in {KEY_VARIABLE}"
@@ -208,14 +208,14 @@ def check_endpoint(endpoint: str | None) -> Iterator[DoctorCheck]:
     else:
         address = endpoint or OPENAI
         key = KEY_VARIABLE if has_key and _is_private(address) else NO_KEY
-        told = f"with the key in {KEY_VARIABLE}" if key != NO_KEY else "without a key"
-        shown = f"{show_address(address)} {told}"
+        means = f"with the key in {KEY_VARIABLE}" if key != NO_KEY else "without a key"
+        name = f"{show_address(address)} {means}"
         try:
-            found = f"{shown}: {asyncio.run(_count_models(address, key))} models"
+            result = f"{name}: {asyncio.run(_count_models(address, key))} models"
         except (SegueError, OSError, ValueError) as error:
-            fault, fix = f"{shown}: {error}", "start it, or fix the address or key"
+            fault, fix = f"{name}: {error}", "start it, or fix the address or key"
             state = CheckState.WRONG if endpoint else CheckState.MISSING
-    yield DoctorCheck.of("llm endpoint", found, _TEXTS, fault, fix, state)
+    yield DoctorCheck.of("llm endpoint", result, _TEXTS, fault, fix, state)
 
 
 async def _count_models(address: str, key: str) -> int:

@@ -199,21 +199,21 @@ def find_pending(places: Places, shards: Sequence[ShardPlan]) -> PendingShards:
     for batch in read_batches(places.manifests / PLAN_FILE, ["shard", "frames"]):
         sums = pa.Table.from_batches([batch]).group_by("shard").aggregate([("frames", "sum")])
         frames.update(dict(zip(*(column.to_pylist() for column in sums.columns), strict=True)))
-    left, there = [], 0
+    pending, there = [], 0
     for shard in shards:
         versions = places, *alike.get(shard.shard, ())
         holder = next((version for version in versions if is_done(version, shard)), None)
         if holder is None:
-            left.append(shard)
+            pending.append(shard)
         else:
             path = holder.shard_path(shard.split, shard.shard)
             there += places.store.find_size(path) or 0
-    return PendingShards(tuple(left), sum(frames[shard.shard] for shard in left), there)
+    return PendingShards(tuple(pending), sum(frames[shard.shard] for shard in pending), there)
 
 
 def estimate_disk(
     places: Places,
-    left: PendingShards,
+    pending: PendingShards,
     ratio: Ratio,
     rows: Sequence[Mapping[str, Any]],
     licences: Mapping[str, Mapping[str, str]],
@@ -228,18 +228,18 @@ def estimate_disk(
     texts = [len(json.dumps(document(row, licences), ensure_ascii=False).encode()) for row in rows]
     # two headers, the JSON filled up to whole blocks, and half a block lost behind the audio
     beside = 2 * _BLOCK + sum(-(-text // _BLOCK) * _BLOCK for text in texts) / len(texts)
-    shards = left.frames * PCM_BYTES * ratio.value + left.samples * (beside + _BLOCK / 2)
+    shards = pending.frames * PCM_BYTES * ratio.value + pending.samples * (beside + _BLOCK / 2)
     manifests = 0
     if not (places.manifests / CORPUS_FILE).is_file():
         plan = (places.manifests / PLAN_FILE).stat().st_size
-        manifests = plan + left.samples * _MANIFEST_BYTES_A_SAMPLE
-        manifests += len(left.shards) * _MANIFEST_BYTES_A_SHARD
+        manifests = plan + pending.samples * _MANIFEST_BYTES_A_SAMPLE
+        manifests += len(pending.shards) * _MANIFEST_BYTES_A_SHARD
     bank = read_columns(index, [INDEX_SCHEMA.field("frames").name]) if index.is_file() else None
     return DiskEstimate(
         shards=round(shards),
         manifests=manifests,
         bank=0 if bank is None else (pc.sum(bank["frames"]).as_py() or 0) * PCM_BYTES,
-        there=left.there,
+        there=pending.there,
         free=free_bytes(places.out),
         ratio=ratio,
     )

@@ -18,10 +18,10 @@ _MOST_SHARD = 100_000
 
 def refuse_unfit(splits: Sequence[PlannedSplit], training: Training) -> None:
     """Check that every rank has work for every step, in every split and loader."""
-    found = find_faults(splits, training)
-    if found:
-        more = f"; and {len(found) - 1} more" if len(found) > 1 else ""
-        raise PlanError(found[0] + more, fix=describe_fixes(splits, training))
+    faults = find_faults(splits, training)
+    if faults:
+        more = f"; and {len(faults) - 1} more" if len(faults) > 1 else ""
+        raise PlanError(faults[0] + more, fix=describe_fixes(splits, training))
 
 
 def find_faults(splits: Sequence[PlannedSplit], training: Training) -> list[str]:
@@ -30,18 +30,18 @@ def find_faults(splits: Sequence[PlannedSplit], training: Training) -> list[str]
         LoaderKind.TRAINER: _judge_trainer,
         LoaderKind.BOUNDED: _judge_bounded,
     }
-    found = [
+    faults = [
         finding
         for split in splits
         for loader in training.loaders
         for finding in judges[loader](split, training)
     ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(faults))
 
 
 def _judge_trainer(split: PlannedSplit, training: Training) -> Iterator[str]:
     units = split.groups if training.keep_groups else (1,)
-    what = "groups" if training.keep_groups else "samples"
+    unit = "groups" if training.keep_groups else "samples"
     if training.batch > split.samples:
         yield f"split {split.name}: {split.samples} samples do not fill a batch of {training.batch}"
     elif max(units) > training.batch:
@@ -54,9 +54,9 @@ def _judge_trainer(split: PlannedSplit, training: Training) -> Iterator[str]:
             f"split {split.name}: a group of 1 sample would be alone in a batch of "
             f"{training.batch}, as the others fill theirs"
         )
-    elif (held := share.units) < training.gpus:
+    elif (count := share.units) < training.gpus:
         yield (
-            f"split {split.name}: a batch of {training.batch} holds {held} {what} of up to "
+            f"split {split.name}: a batch of {training.batch} holds {count} {unit} of up to "
             f"{max(units)} samples, too few for {training.gpus} ranks of `segue train`"
         )
 
@@ -82,11 +82,11 @@ def _judge_bounded(split: PlannedSplit, training: Training) -> Iterator[str]:
 def describe_fixes(splits: Sequence[PlannedSplit], training: Training) -> str:
     """Changes of which each by itself makes the plan fit, as the user writes them."""
     samples = find_best_shards(splits, training)
-    found = [] if samples is None else [f"shards: {{samples: {samples}}} in the spec"]
+    fixes = [] if samples is None else [f"shards: {{samples: {samples}}} in the spec"]
     for changes in _list_changes(splits, training):
-        found += islice((words for words, each in changes if not find_faults(splits, each)), 1)
+        fixes += islice((words for words, run in changes if not find_faults(splits, run)), 1)
     fewest = min(split.samples for split in splits)
-    return "; or ".join(found) or f"a larger corpus, or fewer GPUs with --batch {fewest} or less"
+    return "; or ".join(fixes) or f"a larger corpus, or fewer GPUs with --batch {fewest} or less"
 
 
 def _list_changes(

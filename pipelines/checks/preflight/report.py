@@ -57,7 +57,7 @@ class PreflightReport:
     training: Training
     splits: Sequence[PlannedSplit]
     trained: Sequence[PlannedSplit]
-    left: PendingShards
+    pending: PendingShards
     disk: DiskEstimate
     pace: RenderPace | None
     processes: int
@@ -76,7 +76,7 @@ class PreflightReport:
 
     def _split_to_json(self, split: PlannedSplit) -> dict[str, Any]:
         training, deal = self.training, split.deal(self.training)
-        found: dict[str, Any] = {
+        facts: dict[str, Any] = {
             "samples": split.samples,
             "groups": len(split.groups),
             "largest_group": max(split.groups),
@@ -96,23 +96,23 @@ class PreflightReport:
         }
         if split in self.trained and LoaderKind.TRAINER in training.loaders:
             share = split.share(training)
-            found["trainer"] = {
+            facts["trainer"] = {
                 "steps": share.steps,
                 "groups_per_step": share.units if training.keep_groups else None,
                 "samples_per_rank_step": dict(zip(("min", "max"), share.rank_samples, strict=True)),
                 "unseen": share.unseen,
                 "unseen_percent": round(100 * share.unseen / split.samples, 2),
             }
-        return found
+        return facts
 
     def _render_to_json(self) -> dict[str, Any] | None:
         if self.pace is None:
             return None
         return {
-            "pending_samples": self.left.samples,
-            "pending_shards": len(self.left.shards),
+            "pending_samples": self.pending.samples,
+            "pending_shards": len(self.pending.shards),
             "processes": self.processes,
-            "seconds": round(self.pace.estimate_seconds(self.left.frames, self.processes), 1),
+            "seconds": round(self.pace.estimate_seconds(self.pending.frames, self.processes), 1),
             "measured_samples": self.pace.samples,
             "measured_samples_per_s": round(self.pace.samples / self.pace.seconds, 2),
         }
@@ -128,17 +128,17 @@ class PreflightReport:
 
     def _cost_to_json(self) -> dict[str, Any]:
         rate, price = self.training.steps_per_s, self.training.price_per_gpu_hour
-        found: dict[str, Any] = {}
+        costs: dict[str, Any] = {}
         for loader, steps in self.count_steps().items():
             hours = None if rate is None else steps / rate / 3600
             gpu_hours = None if hours is None else hours * self.training.gpus
-            found[loader] = {
+            costs[loader] = {
                 "steps": steps,
                 "hours": None if hours is None else round(hours, 4),
                 "gpu_hours": None if gpu_hours is None else round(gpu_hours, 4),
                 "cost": None if gpu_hours is None or price is None else round(gpu_hours * price, 2),
             }
-        return found
+        return costs
 
     def list_notes(self) -> Iterator[str]:
         """What a user should know and no number says."""
@@ -147,16 +147,16 @@ class PreflightReport:
             if split in self.trained:
                 yield from self._list_split_notes(split)
             elif training.deals and (
-                found := find_faults([split], replace(training, loaders=(LoaderKind.BOUNDED,)))
+                faults := find_faults([split], replace(training, loaders=(LoaderKind.BOUNDED,)))
             ):
-                yield f"{found[0]}, if dealt; read it on one rank or with fewer workers"
+                yield f"{faults[0]}, if dealt; read it on one rank or with fewer workers"
         if training.steps_per_s is None:
             yield "training time and cost are unknown: give your model's --steps-per-s"
         elif training.price_per_gpu_hour is None:
             yield "cost is unknown: give --price-per-gpu-hour"
         if self.disk.most > self.disk.free:
-            most = format_gigabytes(self.disk.most)
-            yield f"the disk may be too small: up to {most} are to be written"
+            size = format_gigabytes(self.disk.most)
+            yield f"the disk may be too small: up to {size} are to be written"
         if self.pace is None:
             yield "rendering time is unknown: the source has no recordings to render"
 
@@ -164,16 +164,16 @@ class PreflightReport:
         training = self.training
         if not training.deals:
             return
-        deal, lost = split.deal(training), compute_unseen_percent(split, training)
+        deal, loss = split.deal(training), compute_unseen_percent(split, training)
         steps = deal.steps_of_ranks
-        if lost > MOST_LOST:
+        if loss > MOST_LOST:
             best = find_best_shards(self.trained, training)
             hint = ""
             if best is not None:
                 least = compute_unseen_percent(split.repack(best), training)
-                hint = f"; shards: {{samples: {best}}} loses {least:.1f} %" if least < lost else ""
+                hint = f"; shards: {{samples: {best}}} loses {least:.1f} %" if least < loss else ""
             yield (
-                f"split {split.name}: {lost:.1f} % of it is not seen in an epoch of dealt shards"
+                f"split {split.name}: {loss:.1f} % of it is not seen in an epoch of dealt shards"
                 + hint
             )
         if steps.min() < steps.max():
@@ -267,11 +267,11 @@ def run_preflight(
         rows = draw_rows(places.manifests / PLAN_FILE)
         pace = None if isinstance(source, Unheard) else measure_pace(job, rows)
         ratio = pace.ratio if pace else assume_ratio(audio)
-        left = find_pending(places, shards)
+        pending = find_pending(places, shards)
         licences = read_rights(places.manifests / CLIPS_FILE)
-        disk = estimate_disk(places, left, ratio, rows, licences, library.index)
+        disk = estimate_disk(places, pending, ratio, rows, licences, library.index)
     disk.refuse_full(store.root)
     report = PreflightReport(
-        training, splits, trained, left, disk, pace, max(1, processes), library.blocked
+        training, splits, trained, pending, disk, pace, max(1, processes), library.blocked
     )
     return places, sum(shard.samples for shard in shards), report

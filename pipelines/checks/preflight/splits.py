@@ -80,23 +80,23 @@ def read_splits(plan: Path, shards: Sequence[ShardPlan]) -> list[PlannedSplit]:
     return [
         PlannedSplit(
             name,
-            tuple(found),
+            tuple(sizes),
             tuple(shard.samples for shard in shards if shard.split == name),
         )
-        for name, found in groups.items()
+        for name, sizes in groups.items()
     ]
 
 
 def select_trained(splits: Sequence[PlannedSplit], training: Training) -> list[PlannedSplit]:
     """The splits that the run trains on."""
-    known: Mapping[str, PlannedSplit] = {split.name: split for split in splits}
-    if missing := [name for name in training.splits if name not in known]:
+    by_name: Mapping[str, PlannedSplit] = {split.name: split for split in splits}
+    if missing := [name for name in training.splits if name not in by_name]:
         raise SpecError(
-            f"the plan has no split {', '.join(missing)}", fix=f"it has {', '.join(known)}"
+            f"the plan has no split {', '.join(missing)}", fix=f"it has {', '.join(by_name)}"
         )
     if training.splits:
-        return [known[name] for name in dict.fromkeys(training.splits)]
-    return [known[TRAIN]] if TRAIN in known else list(splits)
+        return [by_name[name] for name in dict.fromkeys(training.splits)]
+    return [by_name[TRAIN]] if TRAIN in by_name else list(splits)
 
 
 # How webdataset deals shards to ranks and loader workers.
@@ -198,8 +198,8 @@ class TrainerShare:
     @property
     def units_of_ranks(self) -> list[int]:
         """Units that each rank takes of every batch, where units are equally large."""
-        each, over = divmod(self.units, self.ranks)
-        return [each + (rank < over) for rank in range(self.ranks)]
+        least, rest = divmod(self.units, self.ranks)
+        return [least + (rank < rest) for rank in range(self.ranks)]
 
     @property
     def rank_samples(self) -> tuple[int, int]:

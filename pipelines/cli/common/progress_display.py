@@ -78,9 +78,9 @@ class Lines(Tracker):
 
     def _describe(self, phase: Phase) -> str:
         """As `120 of 1,400 steps, 35 s, loss 2.1`."""
-        done = f"{phase.done:,} of {phase.total:,} {phase.unit}" if phase.unit else "under way"
+        units = f"{phase.done:,} of {phase.total:,} {phase.unit}" if phase.unit else "under way"
         lasted = "" if phase.shown is None else f"{self.clock() - phase.begun:,.0f} s"
-        return ", ".join(filter(None, (done, lasted, phase.note)))
+        return ", ".join(filter(None, (units, lasted, phase.note)))
 
     def _write(self, phase: Phase, text: str) -> None:
         self.last = phase.shown = self.command.shown = self.clock()

@@ -26,8 +26,8 @@ def say(line: str, style: str | None = None) -> None:
 
 def print_blocked(blocked: Iterable[Blocked]) -> None:
     """What each block list did; in yellow where it, or an entry of it, blocks nothing."""
-    for each in blocked:
-        say(each.line, "yellow" if each.unmatched or not each.clips else None)
+    for effect in blocked:
+        say(effect.line, "yellow" if effect.unmatched or not effect.clips else None)
 
 
 def print_findings(findings: Findings, manifests: str) -> None:

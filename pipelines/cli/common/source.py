@@ -52,10 +52,10 @@ def _explain_bare(text: str) -> SpecError:
         near = nearest(path.resolve().name, source_names()) or "folder"
         fix = f"give {near}:{text}" + ("" if near == "folder" else f", or folder:{text}")
         return SpecError(f"{text}: expected NAME:ROOT, got a folder", fix=fix)
-    what = "a file" if path.exists() else "a URL"
+    kind = "a file" if path.exists() else "a URL"
     verb = "unpack" if path.exists() else "download and unpack"
     return SpecError(
-        f"{text}: expected NAME:ROOT, got {what}",
+        f"{text}: expected NAME:ROOT, got {kind}",
         fix=f"{verb} the library and give its folder, as in esc50:/data/ESC-50",
     )
 
@@ -66,7 +66,7 @@ def apply_settings(source: Settings, changes: Sequence[str]) -> Settings:
 
     from synth.base.choice import check_values
 
-    given: dict[str, object] = {}
+    values: dict[str, object] = {}
     for change in changes:
         key, parted, value = change.partition("=")
         if not parted or key not in type(source).model_fields:
@@ -75,13 +75,13 @@ def apply_settings(source: Settings, changes: Sequence[str]) -> Settings:
                 fix=f"the keys are {', '.join(type(source).model_fields)}",
             )
         try:
-            given[key] = yaml.safe_load(value)
+            values[key] = yaml.safe_load(value)
         except yaml.YAMLError as error:
             raise SpecError(
                 f"--set {change}: the value is not YAML", fix="put it in quotes"
             ) from error
     fix = "`segue sources NAME` lists its settings"
-    return check_values(type(source), source.model_dump() | given, "--set", fix)
+    return check_values(type(source), source.model_dump() | values, "--set", fix)
 
 
 def print_index(source: object) -> None:

@@ -78,7 +78,7 @@ class Tracker:
     def beat(self) -> None:
         """Show that the latest phase goes on, or between phases the command."""
         with self._lock:
-            under_way = (each for each in reversed(self._phases.values()) if not each.is_over)
+            under_way = (phase for phase in reversed(self._phases.values()) if not phase.is_over)
             self.wait(next(under_way, self.command))
 
     @contextmanager
@@ -113,7 +113,7 @@ class Tracker:
 
         Where another phase was under way, it is named.
         """
-        last = next((each for each in reversed(self._phases.values()) if each.is_kept), None)
+        last = next((phase for phase in reversed(self._phases.values()) if phase.is_kept), None)
         if last is None:
             return ""
         current = next(reversed(self._phases.values()))

@@ -89,7 +89,7 @@ def audit_command(
         refuse_given(given, {"--samples"}, "needs --blind or --trivial")
     if audio is not None or trivial:
         find_rendered(corpus)
-    found = audit(corpus, observer)
+    by_plan = audit(corpus, observer)
     tests: dict[str, Shortcuts] = {}
     if blind:
         from synth.shortcuts.text import run_blind_test
@@ -101,20 +101,20 @@ def audit_command(
         tests["trivial"] = run_trivial_test(
             Corpus.open(find_rendered(corpus)), samples or _TRIVIAL, observer=observer
         )
-    heard = audit_audio(corpus, audio, observer) if audio is not None else None
-    facts = found.to_json()
+    by_ear = audit_audio(corpus, audio, observer) if audio is not None else None
+    facts = by_plan.to_json()
     facts |= {name: result.to_json() for name, result in tests.items()}
-    facts |= {"audio": heard.to_json()} if heard else {}
+    facts |= {"audio": by_ear.to_json()} if by_ear else {}
 
     def show() -> None:
-        print_audit(found)
+        print_audit(by_plan)
         for name, result in tests.items():
             print_shortcuts(f"by {_MEANS[name]}", result)
-        if heard:
-            print_audio(heard)
-        if found.violations:
+        if by_ear:
+            print_audio(by_ear)
+        if by_plan.violations:
             say("next: fix the source of these sentences, then build and audit again")
-        elif heard and heard.findings:
+        elif by_ear and by_ear.findings:
             say("next: build the corpus again, and its bank, and audit again")
         elif find_manifest(corpus).name == PLAN_FILE:
             say("next: segue build SPEC, with the spec of this plan")
@@ -122,7 +122,7 @@ def audit_command(
             print_next("segue", "train", format_place(corpus))
 
     return CommandResult(
-        facts, show, status=int(bool(found.violations or (heard and heard.findings)))
+        facts, show, status=int(bool(by_plan.violations or (by_ear and by_ear.findings)))
     )
 
 
@@ -136,14 +136,14 @@ def _audit_export(
 
     if samples is not None:
         refuse_no_answers(folder)
-    found = audit_export(corpus, folder, observer)
-    told = None
-    if samples is not None and not found.faults:
-        told = run_blind(folder, samples, observer=observer)
+    result = audit_export(corpus, folder, observer)
+    shortcuts = None
+    if samples is not None and not result.faults:
+        shortcuts = run_blind(folder, samples, observer=observer)
     return CommandResult(
-        found.to_json() | ({"blind": told.to_json()} if told else {}),
-        partial(print_export, found, told, samples is not None),
-        status=int(bool(found.faults)),
+        result.to_json() | ({"blind": shortcuts.to_json()} if shortcuts else {}),
+        partial(print_export, result, shortcuts, samples is not None),
+        status=int(bool(result.faults)),
     )
 
 
@@ -155,13 +155,13 @@ def _compare_clips(corpora: list[Path], observer: Observer) -> CommandResult:
         raise SpecError("--leakage: expected one or two corpora", fix="compare them pair by pair")
     if len(corpora) == 2:
         name = f"{corpora[0]} and {corpora[1]}"
-        found = {name: compare_corpora(corpora[0], corpora[1], observer=observer)}
+        compared = {name: compare_corpora(corpora[0], corpora[1], observer=observer)}
     else:
-        found = compare_splits(corpora[0], observer)
-    disjoint = all(leakage.disjoint for leakage in found.values())
+        compared = compare_splits(corpora[0], observer)
+    disjoint = all(leakage.disjoint for leakage in compared.values())
 
     def show() -> None:
-        print_leakage(found)
+        print_leakage(compared)
         if len(corpora) == 2 and not disjoint:
             block = format_place(corpora[1])
             print(f"next: name {block} under `block` in the spec of the other, and build it again")
@@ -169,8 +169,8 @@ def _compare_clips(corpora: list[Path], observer: Observer) -> CommandResult:
     return CommandResult(
         {
             "disjoint": disjoint,
-            "shared": sum(leakage.shared for leakage in found.values()),
-            "compared": {name: leakage.to_json() for name, leakage in found.items()},
+            "shared": sum(leakage.shared for leakage in compared.values()),
+            "compared": {name: leakage.to_json() for name, leakage in compared.items()},
         },
         show,
         status=int(not disjoint),
@@ -195,47 +195,47 @@ _MEASURES_OF_EXPORT: Final = {
 }
 
 
-def print_leakage(found: Mapping[str, Leakage]) -> None:
+def print_leakage(compared: Mapping[str, Leakage]) -> None:
     """What two corpora, or the splits of one, share."""
-    if not found:
+    if not compared:
         say("only one split: nothing to compare")
-    for name, each in found.items():
-        colour = "green" if each.disjoint else "red"
+    for name, leak in compared.items():
+        colour = "green" if leak.disjoint else "red"
         make_console().print(
-            f"{name}: {each.clips_a:,} and {each.clips_b:,} clips, [{colour}]{each.shared:,} "
-            f"shared[/] ({each.by_recording:,} by recording, {each.by_bytes:,} by bytes, "
-            f"{each.by_sound:,} by sound)"
+            f"{name}: {leak.clips_a:,} and {leak.clips_b:,} clips, [{colour}]{leak.shared:,} "
+            f"shared[/] ({leak.by_recording:,} by recording, {leak.by_bytes:,} by bytes, "
+            f"{leak.by_sound:,} by sound)"
         )
-        print_first([f"{pair.a} and {pair.b}: {pair.detail}" for pair in each.pairs])
-        if each.unread:
+        print_first([f"{pair.a} and {pair.b}: {pair.detail}" for pair in leak.pairs])
+        if leak.unread:
             say(
-                f"  {each.unread:,} clips come from a listing without audio, and cannot be "
+                f"  {leak.unread:,} clips come from a listing without audio, and cannot be "
                 "compared by sound"
             )
-        unheard = each.unheard_a + each.unheard_b - each.unread
+        unheard = leak.unheard_a + leak.unheard_b - leak.unread
         if unheard > 0:
             say(f"  {unheard:,} clips are too short or too steady to be compared by sound")
 
 
-def print_audit(found: Audit) -> None:
+def print_audit(result: Audit) -> None:
     """What the audit of a corpus found."""
     console = make_console()
     say(
-        f"{found.samples:,} samples, {found.with_negatives / max(1, found.samples):.1%} with a "
-        f"negative; {found.positives:,} true captions, {found.negatives:,} false ones, "
-        f"{found.dense:,} dense ones"
+        f"{result.samples:,} samples, {result.with_negatives / max(1, result.samples):.1%} with a "
+        f"negative; {result.positives:,} true captions, {result.negatives:,} false ones, "
+        f"{result.dense:,} dense ones"
     )
     print_first(
         [
-            f"{each.sample}: {each.text!r} passes for {each.said}, but {each.why}"
-            for each in found.violations
+            f"{fault.sample}: {fault.text!r} passes for {fault.said}, but {fault.why}"
+            for fault in result.violations
         ]
     )
-    colour = "red" if found.violations else "green"
-    console.print(f"[{colour}]{format_count(len(found.violations), 'violation')}[/]")
-    if found.assumed:
+    colour = "red" if result.violations else "green"
+    console.print(f"[{colour}]{format_count(len(result.violations), 'violation')}[/]")
+    if result.assumed:
         console.print(
-            f"[yellow]judged by label and time alone: {found.assumed:,} samples[/]. Their "
+            f"[yellow]judged by label and time alone: {result.assumed:,} samples[/]. Their "
             "sounds were never measured, or their manifest does not say when they are "
             "heard; a listener may disagree"
         )
@@ -248,15 +248,15 @@ def print_shortcuts(title: str, result: Shortcuts, measures: Mapping[str, str] =
         table.add_column(column)
     for column in ("told", "95 % interval", "chance", "n"):
         table.add_column(column, justify="right")
-    for each in sorted(result.figures, key=lambda figure: -figure.excess):
+    for figure in sorted(result.figures, key=lambda figure: -figure.excess):
         table.add_row(
-            each.split,
-            each.kind or "all",
-            measures[each.measure],
-            f"{each.value:.1%}",
-            f"{each.low:.1%} to {each.high:.1%}",
-            f"{each.chance:.1%}",
-            f"{each.n:,}",
+            figure.split,
+            figure.kind or "all",
+            measures[figure.measure],
+            f"{figure.value:.1%}",
+            f"{figure.low:.1%} to {figure.high:.1%}",
+            f"{figure.chance:.1%}",
+            f"{figure.n:,}",
         )
     make_console().print(table)
     worst = result.worst
@@ -266,29 +266,29 @@ def print_shortcuts(title: str, result: Shortcuts, measures: Mapping[str, str] =
     )
 
 
-def print_audio(heard: AudioAudit) -> None:
+def print_audio(result: AudioAudit) -> None:
     """What was measured on the audio."""
     say(
-        f"audio: {heard.samples:,} samples of {heard.sounds:,} sounds and {heard.sentences:,} "
-        f"captions, {heard.seconds_per_sample:.3f} s each"
+        f"audio: {result.samples:,} samples of {result.sounds:,} sounds and {result.sentences:,} "
+        f"captions, {result.seconds_per_sample:.3f} s each"
     )
-    print_first([f"{each.sample}: {each.said}" for each in heard.findings])
-    colour = "red" if heard.findings else "green"
-    make_console().print(f"[{colour}]{format_count(len(heard.findings), 'finding')}[/]")
+    print_first([f"{finding.sample}: {finding.said}" for finding in result.findings])
+    colour = "red" if result.findings else "green"
+    make_console().print(f"[{colour}]{format_count(len(result.findings), 'finding')}[/]")
 
 
-def print_export(found: ExportAudit, told: Shortcuts | None, is_blind: bool) -> None:
+def print_export(result: ExportAudit, shortcuts: Shortcuts | None, is_blind: bool) -> None:
     """What the audit of an export found; whether a blind test was asked for."""
-    files = format_count(found.files, "other file")
-    say(f"{found.format}: {format_count(found.rows, 'line')}, {files}")
+    files = format_count(result.files, "other file")
+    say(f"{result.format}: {format_count(result.rows, 'line')}, {files}")
     faults = [
-        f"{each.file}{f':{each.line} {each.row}' if each.line else ''}: {each.why}"
-        for each in found.faults
+        f"{fault.file}{f':{fault.line} {fault.row}' if fault.line else ''}: {fault.why}"
+        for fault in result.faults
     ]
-    print_first(faults, found.fault_count)
-    colour = "red" if found.faults else "green"
-    make_console().print(f"[{colour}]{format_count(found.fault_count, 'violation')}[/]")
-    if told:
-        print_shortcuts("by text alone", told, _MEASURES_OF_EXPORT)
+    print_first(faults, result.fault_count)
+    colour = "red" if result.faults else "green"
+    make_console().print(f"[{colour}]{format_count(result.fault_count, 'violation')}[/]")
+    if shortcuts:
+        print_shortcuts("by text alone", shortcuts, _MEASURES_OF_EXPORT)
     elif is_blind:
         say("no blind test: it needs an export whose lines hold")

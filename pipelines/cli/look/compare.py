@@ -32,39 +32,39 @@ def diff_command(first: CorpusArgument, second: CorpusArgument) -> CommandResult
     from pipelines.look.comparison import compare  # DuckDB takes a while
 
     with make_console(stderr=True, soft_wrap=False).status("comparing"):
-        found = compare(first, second)
-    return CommandResult(found.to_json(), partial(_print, found))
+        comparison = compare(first, second)
+    return CommandResult(comparison.to_json(), partial(_print, comparison))
 
 
-def _print(found: Comparison) -> None:
+def _print(comparison: Comparison) -> None:
     console = make_console(markup=False)
-    for letter, side in (("A", found.a), ("B", found.b)):
-        known = side.to_json()
+    for letter, side in (("A", comparison.a), ("B", comparison.b)):
+        facts = side.to_json()
         state = "" if side.rendered else "  (planned, not built)"
-        say(f"{letter}  {known['corpus']} {known['version']}{state}  {known['manifests']}")
-    if found.same:
+        say(f"{letter}  {facts['corpus']} {facts['version']}{state}  {facts['manifests']}")
+    if comparison.same:
         say("\nno differences")
         return
     console.print("\nwhy", style="bold")
-    _print_changes(console, "settings", found.settings)
-    _print_rows(console, "clips", found.clips)
-    _print_changes(console, "algorithms", found.algorithms)
-    _print_changes(console, "libraries", found.libraries)
-    if found.unknown:
-        console.print(f"  not known: {found.unknown}", style="yellow")
+    _print_changes(console, "settings", comparison.settings)
+    _print_rows(console, "clips", comparison.clips)
+    _print_changes(console, "algorithms", comparison.algorithms)
+    _print_changes(console, "libraries", comparison.libraries)
+    if comparison.unknown:
+        console.print(f"  not known: {comparison.unknown}", style="yellow")
     console.print("\nwhat", style="bold")
-    _print_rows(console, "samples", found.samples)
-    if found.clips.kinds and found.samples.kinds:
-        say(f"    {found.hear_a_changed_clip:,} of the changed samples use a changed clip")
-    if found.hear_a_moved_clip:
-        say(f"    {found.hear_a_moved_clip:,} of B use a clip that is in another split of A")
-    _print_rows(console, "shards", found.shards)
+    _print_rows(console, "samples", comparison.samples)
+    if comparison.clips.kinds and comparison.samples.kinds:
+        say(f"    {comparison.hear_a_changed_clip:,} of the changed samples use a changed clip")
+    if comparison.hear_a_moved_clip:
+        say(f"    {comparison.hear_a_moved_clip:,} of B use a clip that is in another split of A")
+    _print_rows(console, "shards", comparison.shards)
 
 
 def _print_changes(console: Console, name: str, changes: Sequence[ValueChange]) -> None:
     console.print(f"  {name}" if changes else f"  {name}: the same")
-    for each in changes:
-        say(f"    {each.name}: {_format_value(each.a)} -> {_format_value(each.b)}")
+    for change in changes:
+        say(f"    {change.name}: {_format_value(change.a)} -> {_format_value(change.b)}")
 
 
 def _format_value(value: Any) -> str:

@@ -76,9 +76,9 @@ def sql_command(
                 ),
             )
         unasked = None if as_json else ROWS
-        found, total = answer.read_rows(unasked if rows is None else rows or None)
+        values, total = answer.read_rows(unasked if rows is None else rows or None)
     return CommandResult(
-        {"columns": columns, "rows": found, "total": total}, partial(_print, answer, found, total)
+        {"columns": columns, "rows": values, "total": total}, partial(_print, answer, values, total)
     )
 
 

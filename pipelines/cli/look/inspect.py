@@ -102,5 +102,5 @@ def _print_labels(console: Console, labels: dict[str, Any]) -> None:
     console.print(table)
     if labels["more"]:
         say(f"and {format_count(labels['more'], 'label')} with more clips")
-    for each in labels["lacking"]:
-        print_note(Lacking(**each).line)
+    for lack in labels["lacking"]:
+        print_note(Lacking(**lack).line)

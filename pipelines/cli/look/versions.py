@@ -127,10 +127,10 @@ def _print_sweep(corpus: Path, sweep: Sweep, dry_run: bool) -> None:
         print_first(list(map(str, sweep.foreign)))
     if not sweep.removals:
         say("nothing to remove")
-    kept = ", ".join(sweep.kept) or "no version"
+    names = ", ".join(sweep.kept) or "no version"
     say(
         f"{sweep.corpus}: {'would free' if dry_run else 'freed'} {format_bytes(sweep.freed)}, "
-        f"kept the shards of {kept}"
+        f"kept the shards of {names}"
     )
     if sweep.versions and not dry_run:
         say(f"rebuild with: segue rebuild data_manifests/{sweep.corpus}/VERSION")

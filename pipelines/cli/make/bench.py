@@ -51,24 +51,24 @@ def bench_build_command(
 
     sets = list(shipped_sets()) if name == "all" else [open_set(name)]
     library = apply_settings(parse_source(source), settings or ())
-    for each in sets:
-        each.make_spec(library)
+    for test in sets:
+        test.make_spec(library)
     count = choose_worker_count(workers)
-    made = []
-    for each in sets:
-        frozen = make_set(each, library, out, count, observer)
-        observer.start(each.name, 1, "sets")
-        observer.finish(each.name, f"digest {frozen.built.digest[:16]}")
-        made.append(frozen)
+    built = []
+    for test in sets:
+        frozen = make_set(test, library, out, count, observer)
+        observer.start(test.name, 1, "sets")
+        observer.finish(test.name, f"digest {frozen.built.digest[:16]}")
+        built.append(frozen)
     return CommandResult(
-        {"sets": [frozen.to_json() for frozen in made]}, partial(_print_sets, made, out)
+        {"sets": [frozen.to_json() for frozen in built]}, partial(_print_sets, built, out)
     )
 
 
-def _print_sets(made: Sequence[MadeSet], out: Path) -> None:
+def _print_sets(sets: Sequence[MadeSet], out: Path) -> None:
     from pipelines.frozen.description import locate_corpus
 
-    for frozen in made:
+    for frozen in sets:
         built = frozen.built
         state = "as published" if built.published else "unpublished"
         make_console().print(
@@ -82,8 +82,8 @@ def _print_sets(made: Sequence[MadeSet], out: Path) -> None:
                 f"no digest of {built.name} over {built.source} is published, so "
                 "Segue cannot tell whether others score the same set"
             )
-    if all(frozen.built.windows for frozen in made):
-        path = locate_corpus(made[0].built, out)
+    if all(frozen.built.windows for frozen in sets):
+        path = locate_corpus(sets[0].built, out)
         print_next("segue", "export", path, "--to", "moments", "--out", "moments")
     else:
         print_next("segue", "bench", "run", "random", "MODEL", "--sets", out)
@@ -97,32 +97,32 @@ def bench_list_command() -> CommandResult:
     from pipelines.frozen.description import shipped_sets
     from pipelines.frozen.digests import read_published
 
-    found = list(shipped_sets())
+    sets = list(shipped_sets())
     published = {
-        each.name: {
-            source: told and told.digest
-            for source in each.description.sources
-            for told in (read_published(each.digest_file(source)),)
+        test.name: {
+            source: digests and digests.digest
+            for source in test.description.sources
+            for digests in (read_published(test.digest_file(source)),)
         }
-        for each in found
+        for test in sets
     }
     rows = [
-        {"name": each.name, "asks": each.description.asks, "digests": published[each.name]}
-        for each in found
+        {"name": test.name, "asks": test.description.asks, "digests": published[test.name]}
+        for test in sets
     ]
 
     def show() -> None:
         table = Table("set", "asks", "published over", "not published over")
-        for each in found:
+        for test in sets:
             known, unknown = (
                 [
                     source
-                    for source, digest in published[each.name].items()
-                    if bool(digest) is wanted
+                    for source, digest in published[test.name].items()
+                    if bool(digest) is is_known
                 ]
-                for wanted in (True, False)
+                for is_known in (True, False)
             )
-            table.add_row(each.name, each.description.asks, ", ".join(known), ", ".join(unknown))
+            table.add_row(test.name, test.description.asks, ", ".join(known), ", ".join(unknown))
         make_console().print(table)
         print_next("segue", "bench", "build", "all")
 

@@ -81,13 +81,13 @@ def build_command(
         raise SpecError(
             f"{place}: expected a spec, got a corpus", fix=f"use `segue rebuild {place}`"
         )
-    asked, built, out = read_request(spec, version, out, stage)
+    request, built, out = read_request(spec, version, out, stage)
     settings = RenderSettings(timeout_s=timeout, retries=retries)
     if built is not None:
-        why = f"version {version} is there, and is rebuilt in this process and its workers"
-        refuse_given(given, {"--engine", *(["--prefect"] if prefect else [])}, why)
-        return reproduce_version(built, asked, workers, settings, observer)
-    summary = run_build(asked, out, choose_engine(engine, workers), prefect, observer, settings)
+        reason = f"version {version} is there, and is rebuilt in this process and its workers"
+        refuse_given(given, {"--engine", *(["--prefect"] if prefect else [])}, reason)
+        return reproduce_version(built, request, workers, settings, observer)
+    summary = run_build(request, out, choose_engine(engine, workers), prefect, observer, settings)
     return CommandResult(summary.to_json(), partial(print_summary, summary))
 
 

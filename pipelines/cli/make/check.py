@@ -100,12 +100,12 @@ def check_command(
             print_next("segue", "check", what, "--index", write)
 
         return CommandResult({"files": count, "index": str(write)}, show)
-    found, clips, is_heard = _check(source, root, index, observer)
+    integrity, clips, is_heard = _check(source, root, index, observer)
     changed = [word for setting in settings or () for word in ("--set", setting)]
     return CommandResult(
-        found.to_json() | {"clips": clips, "has_audio": is_heard},
-        partial(_show, source, found, clips, is_heard, [what, *changed]),
-        status=int(not found.is_whole),
+        integrity.to_json() | {"clips": clips, "has_audio": is_heard},
+        partial(_show, source, integrity, clips, is_heard, [what, *changed]),
+        status=int(not integrity.is_whole),
     )
 
 
@@ -127,29 +127,29 @@ def _check_machine(out: Path, endpoint: str | None) -> CommandResult:
     from pipelines.checks.doctor.machine import run_checks
 
     with show_waiting("checking"):
-        found = list(run_checks(out, endpoint))
-    is_wrong = any(check.state is CheckState.WRONG for check in found)
+        checks = list(run_checks(out, endpoint))
+    is_wrong = any(check.state is CheckState.WRONG for check in checks)
     return CommandResult(
-        {"ok": not is_wrong, "checks": [asdict(check) for check in found]},
-        partial(_print_machine, found),
+        {"ok": not is_wrong, "checks": [asdict(check) for check in checks]},
+        partial(_print_machine, checks),
         status=int(is_wrong),
     )
 
 
-def _print_machine(found: list[DoctorCheck]) -> None:
+def _print_machine(checks: list[DoctorCheck]) -> None:
     console = make_console(soft_wrap=False)
     table = Table("check", "state", "found", box=None, pad_edge=False)
-    for each in found:
-        state = Text(each.state.value, _STYLES[each.state])
-        table.add_row(Text(each.name), state, Text(each.found))
+    for check in checks:
+        state = Text(check.state.value, _STYLES[check.state])
+        table.add_row(Text(check.name), state, Text(check.found))
     console.print(table)
-    for each in found:
-        if each.state is not CheckState.OK:
-            name = Text.assemble("\n", (each.name, _STYLES[each.state]))
-            console.print(name, f"needed for: {each.needed_for}", sep="  ")
-            say(f"  fix: {each.fix}")
+    for check in checks:
+        if check.state is not CheckState.OK:
+            name = Text.assemble("\n", (check.name, _STYLES[check.state]))
+            console.print(name, f"needed for: {check.needed_for}", sep="  ")
+            say(f"  fix: {check.fix}")
     counts = ", ".join(
-        f"{sum(each.state is state for each in found)} {state}" for state in CheckState
+        f"{sum(check.state is state for check in checks)} {state}" for state in CheckState
     )
     say(f"\n{counts}")
 
@@ -170,8 +170,8 @@ def _check_export(out: Path) -> CommandResult:
 
     identity, checks = verify_export(out)
     named = {name: identity.get(name) for name in ("format", "corpus", "version")}
-    shown = partial(_print_checks, checks, "CORPUS", "--export", out)
-    return CommandResult({"ok": True, **named, "checks": checks}, shown)
+    show = partial(_print_checks, checks, "CORPUS", "--export", out)
+    return CommandResult({"ok": True, **named, "checks": checks}, show)
 
 
 def _print_checks(checks: Mapping[str, object], *audited: str | Path) -> None:
@@ -212,25 +212,25 @@ def _check(
     if not is_heard:
         locations = []
     observer.start("check", len({*map(path_of, locations), *checksums}), "files")
-    found = check_files(root, locations, checksums, lambda: observer.advance("check"))
+    integrity = check_files(root, locations, checksums, lambda: observer.advance("check"))
     observer.finish("check")
-    return found, clips, is_heard
+    return integrity, clips, is_heard
 
 
 def _show(
-    source: Settings, found: Integrity, clips: int, is_heard: bool, words: Sequence[str]
+    source: Settings, files: Integrity, clips: int, is_heard: bool, words: Sequence[str]
 ) -> None:
     print_index(source)
     if not is_heard:
         say(f"no audio here: {clips:,} clips are listed, for planning only")
     say(
-        f"{found.listed:,} files listed, {len(found.missing):,} missing; {found.checked:,} "
-        f"checksums compared, {len(found.changed):,} differ; "
-        f"{len(found.unlisted):,} sounds unlisted"
+        f"{files.listed:,} files listed, {len(files.missing):,} missing; {files.checked:,} "
+        f"checksums compared, {len(files.changed):,} differ; "
+        f"{len(files.unlisted):,} sounds unlisted"
     )
     for kind in ("missing", "changed", "unlisted"):
-        print_first([f"{kind}: {path}" for path in getattr(found, kind)])
-    if found.is_whole:
+        print_first([f"{kind}: {path}" for path in getattr(files, kind)])
+    if files.is_whole:
         print_next("segue", "ingest", *words)
     else:
         say("next: download these files again, then repeat this command")

@@ -115,8 +115,8 @@ def _print(corpus: Corpus, summary: ExportSummary) -> None:
     )
     if summary.counts:
         counts = summary.counts.items()
-        told = (f"{_COUNTED.get(name, name)}: {count:,}" for name, count in counts)
-        console.print(", ".join(told), markup=False)
+        lines = (f"{_COUNTED.get(name, name)}: {count:,}" for name, count in counts)
+        console.print(", ".join(lines), markup=False)
     say(f"export  {summary.paths['export']}")
     if needs := find_format(summary.format).needs:
         say(f"note: {needs}")

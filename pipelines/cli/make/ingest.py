@@ -154,8 +154,8 @@ def _print_library(
     )
     if len(splits) > 1:
         _print_table(console, ("split", "clips"), splits)
-    own = {clip["source_split"] for clip in library.clips.rows("source_split")}
-    for line in find_misspelt(sorted(own)):
+    names = {clip["source_split"] for clip in library.clips.rows("source_split")}
+    for line in find_misspelt(sorted(names)):
         print_note(line)
     if above:
         say(

@@ -38,16 +38,16 @@ def labels_command(
         return _suggest(Path(word))
     if word is None:
         counts = dict(Counter(map(category, shipped_phrases())).most_common())
-        told = ", ".join(f"{name} {count}" for name, count in counts.items())
+        sizes = ", ".join(f"{name} {count}" for name, count in counts.items())
         lines = [
-            f"{sum(counts.values()):,} labels have words, in {len(counts)} categories: {told}",
+            f"{sum(counts.values()):,} labels have words, in {len(counts)} categories: {sizes}",
             "`segue labels WORD` searches them.",
         ]
         return CommandResult(counts, lambda: make_console().print("\n".join(lines)))
     rows = {label: _describe(label) for label in search_labels(word)}
     if not rows:
-        near = find_nearest(word)
-        fix = f"did you mean {near!r}?" if near else "word it under `labels` in the spec"
+        nearest = find_nearest(word)
+        fix = f"did you mean {nearest!r}?" if nearest else "word it under `labels` in the spec"
         raise LexiconError(f"no listed label is called {word!r}", fix=fix)
 
     def show() -> None:
@@ -63,13 +63,13 @@ def labels_command(
 
 def _describe(label: str) -> dict[str, Any]:
     listed = shipped_phrases()[label]
-    standard, said = next(iter(listed.items()))
+    standard, kinds = next(iter(listed.items()))
     return {
         "noun": standard.noun,
         "clauses": [phrase.clause for phrase in listed],
         "families": list(families(label)),
         "also": list(other_families(label)),
-        "said": [name for key, name in _SAID.items() if key in said],
+        "said": [name for key, name in _SAID.items() if key in kinds],
     }
 
 
@@ -77,9 +77,9 @@ def _suggest(spec: Path) -> CommandResult:
     from pipelines.config.file import read_spec
     from pipelines.config.new import inspect_library
 
-    read = read_spec(spec)
-    library = inspect_library(read.source.chosen)  # type: ignore[arg-type]
-    unlisted = [label for label in library.unlisted_labels if label not in (read.labels or {})]
+    chosen = read_spec(spec)
+    library = inspect_library(chosen.source.chosen)  # type: ignore[arg-type]
+    unlisted = [label for label in library.unlisted_labels if label not in (chosen.labels or {})]
     text = "\n".join(suggest_words(unlisted)) if unlisted else ""
 
     def show() -> None:

@@ -52,23 +52,23 @@ def new_command(
         return _list_recipes()
     path = out or Path(f"{recipe}.yaml")
     corpus = make_corpus_name(path.stem)
-    found = find_start(recipe)
-    chosen = source or found.source
+    start = find_start(recipe)
+    chosen = source or start.source
     name, named, _ = chosen.partition(":")
-    own, library, index = None, None, ""
+    settings, library, index = None, None, ""
     if named or name not in source_names():
         opened = parse_source(chosen)
         library = inspect_library(opened)
-        own = _find_given(chosen, opened, path.parent)
+        settings = _find_settings(chosen, opened, path.parent)
         index = index_line(opened)
-    text = render_spec(recipe, corpus, name, own, library)
+    text = render_spec(recipe, corpus, name, settings, library)
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError as error:
         raise SpecError(f"{path}: already exists", fix="give another --out") from error
-    notes = _find_notes(path, find_innermost(name, own or {}), library)
+    notes = _find_notes(path, find_innermost(name, settings or {}), library)
     counts = {"clips": library.clips, "listed": library.listed} if library else {}
 
     def show() -> None:
@@ -84,7 +84,7 @@ def new_command(
             say(f"note: {note}")
         print_next("segue", "plan", path)
 
-    facts = {"spec": str(path), "recipe": found.recipe, "source": name, **counts, "notes": notes}
+    facts = {"spec": str(path), "recipe": start.recipe, "source": name, **counts, "notes": notes}
     return CommandResult(facts, show)
 
 
@@ -107,7 +107,7 @@ def _find_notes(path: Path, source: str, library: LibraryFacts | None) -> list[s
     return notes
 
 
-def _find_given(text: str, source: Any, folder: Path) -> dict[str, Any]:
+def _find_settings(text: str, source: Any, folder: Path) -> dict[str, Any]:
     """The settings of `NAME:ROOT` as a spec in a folder has them.
 
     Args:
@@ -118,14 +118,14 @@ def _find_given(text: str, source: Any, folder: Path) -> dict[str, Any]:
     from synth.sources import HELD
     from synth.sources.own.folder import FolderSource
 
-    _, _, rest = text.partition(":")
-    held = getattr(source, HELD, None)
-    if held is not None:
-        inner = held.chosen
-        return {HELD: {inner.name: _find_given(rest, inner, folder)}} if rest else {}
-    given: dict[str, Any] = {ROOT: _make_relative(folder, rest)} if rest else {}
+    _, _, root = text.partition(":")
+    choice = getattr(source, HELD, None)
+    if choice is not None:
+        inner = choice.chosen
+        return {HELD: {inner.name: _find_settings(root, inner, folder)}} if root else {}
+    values: dict[str, Any] = {ROOT: _make_relative(folder, root)} if root else {}
     index = source.find_index() if isinstance(source, FolderSource) else None
-    return given if index is None else given | {"index": index}
+    return values if index is None else values | {"index": index}
 
 
 def _make_relative(folder: Path, root: str) -> str:

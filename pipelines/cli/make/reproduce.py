@@ -102,14 +102,14 @@ def _find_finished(versions: Sequence[Version], path: Path, version: str | None)
     """A version that is finished, by default the one that `latest` names."""
     from synth.corpus.corpus import LATEST_FILE
 
-    version = version or next((each.name for each in versions if each.latest), "")
-    known = [each.name for each in versions if each.finished]
-    if version not in known:
+    version = version or next((other.name for other in versions if other.latest), "")
+    finished = [other.name for other in versions if other.finished]
+    if version not in finished:
         named = format_place(path)
         raise CorpusError(
             f"{named}: no finished version {version or LATEST_FILE}",
-            fix=f"known versions: {', '.join(known)}; see `segue versions {named}`"
-            if known
+            fix=f"known versions: {', '.join(finished)}; see `segue versions {named}`"
+            if finished
             else "build one with `segue build SPEC`",
         )
     return version
@@ -126,9 +126,9 @@ def reproduce_version(
     from pipelines.versions.reproduce import reproduce
 
     count = processors() if workers is None else workers
-    found = reproduce(places, given, count, observer, settings)
+    result = reproduce(places, given, count, observer, settings)
     return CommandResult(
-        found.to_json(), partial(_print, found), status=int(bool(found.differences))
+        result.to_json(), partial(_print, result), status=int(bool(result.differences))
     )
 
 
@@ -163,25 +163,25 @@ def rebuild_command(
     return reproduce_version(places, None, workers, settings, observer)
 
 
-def _print(found: Reproduction) -> None:
+def _print(result: Reproduction) -> None:
     console = make_console()
-    if found.differences:
+    if result.differences:
         console.print(
-            f"[bold red]not reproduced[/]: {found.corpus} {found.version} would differ, so "
+            f"[bold red]not reproduced[/]: {result.corpus} {result.version} would differ, so "
             "nothing was changed"
         )
-        for line in found.differences.lines():
+        for line in result.differences.lines():
             say(f"  {line}")
         return
     console.print(
-        f"[bold]{found.corpus}[/] {found.version}: reproduced; all {found.shards:,} shards "
+        f"[bold]{result.corpus}[/] {result.version}: reproduced; all {result.shards:,} shards "
         "match their receipts"
     )
-    there = found.shards - found.rendered - found.linked
+    present = result.shards - result.rendered - result.linked
     say(
-        f"{found.rendered:,} shards rendered, {found.linked:,} shared with another version, "
-        f"{there:,} already there, {found.seconds:.1f} s"
+        f"{result.rendered:,} shards rendered, {result.linked:,} shared with another version, "
+        f"{present:,} already there, {result.seconds:.1f} s"
     )
-    say(f"manifests  {found.paths['manifests']}")
-    say(f"shards     {found.paths['shards']}")
-    print_next("segue", "inspect", found.paths["manifests"])
+    say(f"manifests  {result.paths['manifests']}")
+    say(f"shards     {result.paths['shards']}")
+    print_next("segue", "inspect", result.paths["manifests"])

@@ -41,7 +41,7 @@ def sources_command(
     if name is None and not as_json:
         return CommandResult({}, partial(_print_list, source_names()))
     names = source_names() if name is None else (name,)
-    rows = {each: _describe_source(each, of_many=name is None) for each in names}
+    rows = {source: _describe_source(source, of_many=name is None) for source in names}
     return CommandResult(rows, partial(_show, *next(iter(rows.items()))))
 
 
@@ -71,7 +71,7 @@ def _describe_source(name: str, of_many: bool) -> dict[str, Any]:
     from synth.sources.reading.base import find_origin
 
     try:
-        found = source_class(name)
+        model = source_class(name)
     except SourceError as error:
         if not of_many:
             raise
@@ -86,14 +86,14 @@ def _describe_source(name: str, of_many: bool) -> dict[str, Any]:
         key: "required"
         if field.is_required()
         else repr(field.get_default(call_default_factory=True))
-        for key, field in found.model_fields.items()
+        for key, field in model.model_fields.items()
     }
     return {
-        "summary": read_summary(found),
-        "layout": read_layout(found),
+        "summary": read_summary(model),
+        "layout": read_layout(model),
         "settings": settings,
-        "about": read_meanings(found),
-        "origin": asdict(origin) if (origin := find_origin(found)) else None,
+        "about": read_meanings(model),
+        "origin": asdict(origin) if (origin := find_origin(model)) else None,
     }
 
 
@@ -104,8 +104,8 @@ def _show(name: str, row: Mapping[str, Any]) -> None:
         console.print(f"\n{escape(row['layout'])}", soft_wrap=True)
     console.print("\n[bold]settings[/]")
     for key, default in row["settings"].items():
-        said = default if default == "required" else f"default {default}"
-        console.print(f"  {escape(key)} [dim]({escape(said)})[/]")
+        text = default if default == "required" else f"default {default}"
+        console.print(f"  {escape(key)} [dim]({escape(text)})[/]")
         if row["about"][key]:
             console.print(Padding(escape(row["about"][key]), (0, 0, 0, 6)))
     console.print()

@@ -183,70 +183,70 @@ def llm_tasks_command() -> CommandResult:
             file = prompt.file
             make_console().print(f"[bold]{prompt.id}[/]  {escape(file.about)}")
             takes = f"; takes {', '.join(file.optional)}" if file.optional else ""
-            needed = [name for name in file.fields if name not in file.deal]
+            needs = [name for name in file.fields if name not in file.deal]
             dealt = f"; deals {', '.join(file.deal)}" if file.deal else ""
-            say(f"  needs {', '.join(needed)}{takes}{dealt}")
+            say(f"  needs {', '.join(needs)}{takes}{dealt}")
 
     return CommandResult({"tasks": rows}, show)
 
 
-def _parse_pairs(option: str, given: Iterable[str] | None) -> dict[str, str]:
-    found = {}
-    for each in given or ():
-        name, sign, value = each.partition("=")
+def _parse_pairs(option: str, texts: Iterable[str] | None) -> dict[str, str]:
+    pairs = {}
+    for pair in texts or ():
+        name, sign, value = pair.partition("=")
         if not sign or not name:
-            raise SpecError(f"{option} {each}: expected FIELD=...", fix=f"give {option} FIELD=...")
-        found[name] = value
-    return found
+            raise SpecError(f"{option} {pair}: expected FIELD=...", fix=f"give {option} FIELD=...")
+        pairs[name] = value
+    return pairs
 
 
-def _show_estimate(found: GenerateEstimate, model: str, reader: str) -> None:
-    first = found.requests - found.second_requests
-    second = f" and {found.second_requests:,} to {reader} to verify" * bool(found.second_requests)
+def _show_estimate(cost: GenerateEstimate, model: str, reader: str) -> None:
+    first = cost.requests - cost.second_requests
+    second = f" and {cost.second_requests:,} to {reader} to verify" * bool(cost.second_requests)
     say(
-        f"{found.items:,} items, {found.from_store:,} of them settled; {first:,} requests to "
+        f"{cost.items:,} items, {cost.from_store:,} of them settled; {first:,} requests to "
         f"{model}{second}"
     )
     say(
-        f"about {found.input_tokens:,} tokens in (four letters a token), at most "
-        f"{found.output_tokens:,} out"
+        f"about {cost.input_tokens:,} tokens in (four letters a token), at most "
+        f"{cost.output_tokens:,} out"
     )
     say(
-        f"{format_cost(found.low)} with short answers, {format_cost(found.high)} if every "
+        f"{format_cost(cost.low)} with short answers, {format_cost(cost.high)} if every "
         "answer has the maximum length and is requested twice; nothing was sent"
     )
 
 
-def _show_summary(found: GenerateSummary) -> None:
-    console, account = make_console(), found.account
+def _show_summary(result: GenerateSummary) -> None:
+    console, account = make_console(), result.account
     say(
-        f"{found.generator}: {found.answered:,} of {found.items:,} answered, "
-        f"{sum(found.failed.values()):,} failed, {found.left:,} open"
+        f"{result.generator}: {result.answered:,} of {result.items:,} answered, "
+        f"{sum(result.failed.values()):,} failed, {result.left:,} open"
     )
-    for reason, count in found.failed.items():
+    for reason, count in result.failed.items():
         say(f"  {count:,} {reason}")
-    if found.verdicts:
-        console.print(_make_verdict_table(found.verdicts))
+    if result.verdicts:
+        console.print(_make_verdict_table(result.verdicts))
     say(
-        f"{found.bought:,} settled now, {found.from_store:,} from the store; "
+        f"{result.bought:,} settled now, {result.from_store:,} from the store; "
         f"{account.requests:,} requests, {account.input_tokens:,} tokens in "
-        f"({account.cached_tokens:,} cached), {account.output_tokens:,} out, {found.seconds:.1f} s"
+        f"({account.cached_tokens:,} cached), {account.output_tokens:,} out, {result.seconds:.1f} s"
     )
     faults = ", ".join(f"{count:,} {kind}" for kind, count in account.faults.most_common())
     if faults:
         say(f"faults: {faults}")
     cost = format_cost(account.cost) + _tell_uncertain(account.uncertain)
-    say(f"cost {cost}; {format_cost(found.spent)} in all runs with this --out")
-    if found.travelling:
-        say(f"{found.travelling:,} items are in a batch: run with --batch to collect them")
-    if found.stopped:
-        console.print(f"[bold red]stopped[/]: {escape(found.stopped.message)}")
-        say(f"fix: {found.stopped.fix}")
-    elif found.left and not found.travelling:
+    say(f"cost {cost}; {format_cost(result.spent)} in all runs with this --out")
+    if result.travelling:
+        say(f"{result.travelling:,} items are in a batch: run with --batch to collect them")
+    if result.stopped:
+        console.print(f"[bold red]stopped[/]: {escape(result.stopped.message)}")
+        say(f"fix: {result.stopped.fix}")
+    elif result.left and not result.travelling:
         say("repeat the command to request the open items")
-    say(f"wrote {found.out}")
-    if not found.left:
-        print_read(found.out)
+    say(f"wrote {result.out}")
+    if not result.left:
+        print_read(result.out)
 
 
 def _tell_uncertain(cost: Nano) -> str:

@@ -75,24 +75,24 @@ def probe_command(
         refuse_given(given, {"--balanced", "--size", "--seed"}, f"{tool.value} takes every caption")
     check_output(out, captions)
     columns = column or ["caption"]
-    chosen = _load_tagger(tagger, tool)
-    found = list(_read_captions(captions, columns, id_column))
+    model = _load_tagger(tagger, tool)
+    texts = list(_read_captions(captions, columns, id_column))
     probed = probe(
         tool,
-        track(found, observer, "text", "captions"),
-        tagger=chosen,
+        track(texts, observer, "text", "captions"),
+        tagger=model,
         balanced=balanced,
         size=size,
         seed=seed,
     )
-    facts = {"tool": tool.value, "tagger": chosen.name, "seed": seed}
+    facts = {"tool": tool.value, "tagger": model.name, "seed": seed}
     _write(probed, out, facts)
-    outcomes = Counter(_name_outcome(each) for each in probed)
+    outcomes = Counter(_name_outcome(entry) for entry in probed)
     made = outcomes[MADE]
     totals = {"captions": len(probed), "made": made, "outcomes": dict(outcomes)}
 
     def show() -> None:
-        title = f"{tool.value}: {made:,} of {len(probed):,} captions, tagged by {chosen.name}"
+        title = f"{tool.value}: {made:,} of {len(probed):,} captions, tagged by {model.name}"
         make_console().print(_make_table(probed, outcomes, title))
         say(f"wrote {out}")
         if tool in SETS and made:
@@ -151,17 +151,17 @@ def _write(probed: Sequence[Probed], out: Path, facts: Mapping[str, Any]) -> Non
 
     rows = [
         {
-            "id": each.caption.id,
-            "column": each.caption.column,
-            "caption": each.caption.text,
-            "outcome": MADE if each.outcome.made else LEFT_OUT,
-            "reason": each.outcome.reason,
-            "text": each.outcome.text,
-            "connective": str(each.outcome.connective),
-            "steps": [str(step) for step in each.outcome.steps],
-            "order": each.outcome.order,
+            "id": entry.caption.id,
+            "column": entry.caption.column,
+            "caption": entry.caption.text,
+            "outcome": MADE if entry.outcome.made else LEFT_OUT,
+            "reason": entry.outcome.reason,
+            "text": entry.outcome.text,
+            "connective": str(entry.outcome.connective),
+            "steps": [str(step) for step in entry.outcome.steps],
+            "order": entry.outcome.order,
         }
-        for each in probed
+        for entry in probed
     ]
     names = ("id", "column", "caption", "outcome", "reason", "text", "connective", "steps", "order")
     kinds = [(name, pa.list_(pa.string()) if name == "steps" else pa.string()) for name in names]
@@ -176,7 +176,7 @@ def _name_outcome(probed: Probed) -> str:
 
 def _make_table(probed: Sequence[Probed], outcomes: Mapping[str, int], title: str) -> Table:
     """How many captions came to what, by connective where there are any."""
-    counts = Counter((str(each.outcome.connective), _name_outcome(each)) for each in probed)
+    counts = Counter((str(entry.outcome.connective), _name_outcome(entry)) for entry in probed)
     words = sorted({word for word, _ in counts})
     words = [] if words == [""] else words
     heads = [*(word or "-" for word in words), "all" if words else "captions"]

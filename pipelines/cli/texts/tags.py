@@ -119,8 +119,8 @@ def textswap_command(
     return CommandResult(report.to_json(), partial(_show, report, "pairs"))
 
 
-def _show(report: ToolReport, what: str) -> None:
-    table = Table(what, "count")
+def _show(report: ToolReport, unit: str) -> None:
+    table = Table(unit, "count")
     for name, count in report.counts.items():
         table.add_row(escape(name), f"{count:,}")
     make_console().print(table)

@@ -192,7 +192,7 @@ class Ledger:
                 follow; nothing is written then.
         """
         worst = self.bound_cost(request, bool(ticket))
-        kept = 0 if self.follow_up is None else self.follow_up.compute_worst(items)
+        reserved = 0 if self.follow_up is None else self.follow_up.compute_worst(items)
         attempt = self._count_bought(request.key) if ticket else 0
         parameters = {
             "model": request.model,
@@ -210,7 +210,7 @@ class Ledger:
         with self.store.transaction() as connection:
             connection.execute("INSERT INTO jobs VALUES (?, 0) ON CONFLICT DO NOTHING", (self.job,))
             (spent,) = connection.execute(_SPEND, (worst, self.job)).fetchone()
-            if self._limit is not None and spent + kept > self._limit:
+            if self._limit is not None and spent + reserved > self._limit:
                 raise DoesNotFitError
             row = (*head, *sent, *[""] * 5, 0, 0, 0, worst)
             number = connection.execute(_BUY, row).lastrowid or 0

@@ -134,12 +134,12 @@ class AnswerStore:
         rows = self.select(query, endpoint, model)
         return rows[0]["found"] or None if rows else None
 
-    def keep_capabilities(self, endpoint: str, model: str, found: str) -> None:
+    def keep_capabilities(self, endpoint: str, model: str, capabilities: str) -> None:
         """Remember what an endpoint is capable of; with "" find out anew, next time."""
         with self.transaction() as connection:
             connection.execute(
                 "INSERT OR REPLACE INTO capabilities VALUES (?, ?, ?, ?)",
-                (endpoint, model, found, format_now()),
+                (endpoint, model, capabilities, format_now()),
             )
 
 

@@ -57,7 +57,7 @@ async def submit(
     batch = await _find_submitted(endpoint, mark)
     if batch is None:
         name = f"segue-{mark[:16]}.jsonl"
-        lines = b"".join(encode_line(endpoint, each, key) for key, each in requests.items())
+        lines = b"".join(encode_line(endpoint, request, key) for key, request in requests.items())
         files = endpoint.client.files.with_streaming_response
         file = await endpoint.fetch(files.create(file=(name, lines), purpose="batch"))
         call = _batches(endpoint).create(

@@ -219,8 +219,8 @@ class Endpoint:
         """Looks at every answer before its body is read, which the client has no bounds for."""
         status, headers = response.status_code, response.headers
         if 300 <= status < 400:
-            there = show_address(urljoin(str(response.request.url), headers.get("location", "")))
-            words = f"status {status} leads to {self.redact(there)}, where nothing is sent"
+            target = show_address(urljoin(str(response.request.url), headers.get("location", "")))
+            words = f"status {status} leads to {self.redact(target)}, where nothing is sent"
             raise AttemptError(FaultKind.MOVED, words)
         if headers.get("content-encoding", "identity") != "identity":
             raise AttemptError(
@@ -266,7 +266,7 @@ def _read_key(variable: str) -> str:
     if variable == NO_KEY:
         return NO_KEY
     key = os.environ.get(variable, "").strip()
-    shown = f"environment variable {variable}"
+    name = f"environment variable {variable}"
     if not _NAME.fullmatch(variable):
         if not key:
             raise SpecError(
@@ -274,14 +274,14 @@ def _read_key(variable: str) -> str:
                 "not the key",
                 fix="export OPENAI_API_KEY=... and give its name",
             )
-        shown = "environment variable that --key-variable names"
+        name = "environment variable that --key-variable names"
     if not key:
         raise SpecError(
-            f"the {shown} has no key",
+            f"the {name} has no key",
             fix=f"export {variable}=..., or use --key-variable none for a server without keys",
         )
     if not (key.isascii() and key.isprintable()) or " " in key:
-        raise SpecError(f"the {shown} does not hold a key", fix="export the key exactly as issued")
+        raise SpecError(f"the {name} does not hold a key", fix="export the key exactly as issued")
     return key
 
 

@@ -326,7 +326,7 @@ async def ask_with_retries(
         request: What to ask. The answer belongs to this request's key, whatever room it was given.
         gate: Shared by all requests to one endpoint; held during an attempt, not between attempts.
     """
-    asked = request
+    current = request
     end = clock() + policy.deadline_s
     attempt = 0
     while True:
@@ -336,14 +336,14 @@ async def ask_with_retries(
             raise AttemptError(FaultKind.RATE_LIMIT, message, retry_after=gate.wait_s)
         try:
             async with gate or nullcontext():
-                return await ask(asked)
+                return await ask(current)
         except AttemptError as fault:
             if gate is not None and fault.retry_after and fault.is_passing:
                 gate.pause(fault.retry_after)
             if attempt >= policy.attempts:
                 raise
-            if fault.kind is FaultKind.CUT_OFF and asked is request:
-                asked = replace(request, max_output_tokens=2 * request.max_output_tokens)
+            if fault.kind is FaultKind.CUT_OFF and current is request:
+                current = replace(request, max_output_tokens=2 * request.max_output_tokens)
                 continue
             if not fault.is_passing:
                 raise

@@ -160,13 +160,13 @@ class Pages:
 
     async def _answer(self, request: Request, template: str, sample: str) -> Response:
         """A page; nothing where the browser has it already."""
-        wanted, asked = Filter.of(request.query_params), request.query_params.get("page", "")
-        number = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 10 else 1
+        search, page = Filter.of(request.query_params), request.query_params.get("page", "")
+        number = int(page) if page.isascii() and page.isdigit() and len(page) < 10 else 1
         self._library.manifest.refuse_change()
-        is_search = wanted.text and template != "_sample.html"
+        is_search = search.text and template != "_sample.html"
         work = WorkKind.SEARCH if is_search else WorkKind.PAGE
         body, tag = await self._workers.run(
-            work, lambda: self._make(template, wanted, number, sample)
+            work, lambda: self._make(template, search, number, sample)
         )
         headers = {"ETag": tag, "Cache-Control": "no-cache"}
         if request.headers.get("if-none-match") == tag:
@@ -174,13 +174,13 @@ class Pages:
         return HTMLResponse(body, headers=headers)
 
     def _make_page(
-        self, template: str, wanted: Filter, number: int, sample: str
+        self, template: str, search: Filter, number: int, sample: str
     ) -> tuple[bytes, str]:
         """A page or a part of one, and its `ETag`: equal for equal bodies."""
         manifest = self._library.manifest
-        values: dict[str, Any] = {"library": self._library, "filter": wanted}
+        values: dict[str, Any] = {"library": self._library, "filter": search}
         if template != "_sample.html":
-            page = manifest.find_page(wanted, number, PAGE_SIZE)
+            page = manifest.find_page(search, number, PAGE_SIZE)
             values |= {"page": page, "size": PAGE_SIZE}
             if template == "index.html" and page.rows:
                 sample = sample or page.rows[0]["id"]

@@ -32,7 +32,7 @@ class Bar:
     Args:
         left: Where it begins, in percent of the whole.
         colour: From 0 to `COLOURS` - 1; equal labels have equal colours.
-        heard: Where it is clearly heard: left and width of each stretch, in percent of the whole.
+        clear: Where it is clearly heard: left and width of each stretch, in percent of the whole.
     """
 
     label: str
@@ -43,7 +43,7 @@ class Bar:
     left: float
     width: float
     colour: int
-    heard: tuple[tuple[float, float], ...]
+    clear: tuple[tuple[float, float], ...]
 
     @property
     def is_late(self) -> bool:
@@ -95,10 +95,10 @@ class Drawing:
     @property
     def summary(self) -> str:
         """The timeline in one sentence, for those who do not see it."""
-        told = ", ".join(
+        bars = ", ".join(
             f"{bar.label} from {bar.start_s:.2f} to {bar.end_s:.2f}" for bar in self.bars
         )
-        return f"Timeline of {self.seconds:.2f} seconds: {told}"
+        return f"Timeline of {self.seconds:.2f} seconds: {bars}"
 
 
 def draw(
@@ -106,20 +106,20 @@ def draw(
     frames: Frames,
     sample_rate: int,
     colours: Mapping[str, int] | None = None,
-    heard: Timeline | None = None,
+    placed: Timeline | None = None,
 ) -> Drawing:
     """The shapes of a scene in audio of `frames` frames.
 
     Args:
         frames: Of the audio, which may end after the scene.
         colours: Of labels; the others take the colours that come next.
-        heard: Its timeline, where it is known when each event is heard.
+        placed: Its timeline, where it is known when each event is heard.
     """
-    heard = heard or timeline(scene)
-    lead = min(place.onset for place in heard.placements)
-    whole = max(frames, heard.frames, 1)
+    placed = placed or timeline(scene)
+    lead = min(place.onset for place in placed.placements)
+    whole = max(frames, placed.frames, 1)
     seconds = whole / sample_rate
-    names = dict.fromkeys((*(colours or {}), *(place.label for place in heard.placements)))
+    names = dict.fromkeys((*(colours or {}), *(place.label for place in placed.placements)))
     colours = {name: at % COLOURS for at, name in enumerate(names)}
 
     def to_percent(length: Frames) -> float:
@@ -136,12 +136,12 @@ def draw(
                 left=to_percent(place.onset),
                 width=to_percent(place.frames),
                 colour=colours[place.label],
-                heard=tuple(
+                clear=tuple(
                     (to_percent(onset), to_percent(offset - onset))
                     for onset, offset in place.heard.clear
                 ),
             )
-            for place in heard.placements
+            for place in placed.placements
         ),
         crossfades=tuple(
             Crossfade(
@@ -178,22 +178,22 @@ def _find_crossfades(scene: Scene, onset: Frames) -> Iterator[tuple[Frames, Fram
 def _draw_tree(scene: Scene, onset: Frames, rate: int, colours: Mapping[str, int]) -> Node:
     match scene:
         case Event(label):
-            heard = scene.heard
-            end = onset + heard.frames
-            detail = f"{onset / rate:.2f} to {end / rate:.2f} s, {heard.gain_db:+.1f} dB"
+            excerpt = scene.heard
+            end = onset + excerpt.frames
+            detail = f"{onset / rate:.2f} to {end / rate:.2f} s, {excerpt.gain_db:+.1f} dB"
             return Node("event", label, detail, colours[label])
         case Concat():
-            told = f"crossfade {scene.crossfade / rate:.2f} s"
+            detail = f"crossfade {scene.crossfade / rate:.2f} s"
             if scene.crossfade <= 0:
-                told = (
+                detail = (
                     f"pause {-scene.crossfade / rate:.2f} s" if scene.crossfade else "no crossfade"
                 )
             name, kind = "one after the other", "sequence"
         case Overlay():
             late = "later" if scene.offset > 0 else "earlier"
-            told = f"the second starts {abs(scene.offset) / rate:.2f} s {late}"
+            detail = f"the second starts {abs(scene.offset) / rate:.2f} s {late}"
             if not scene.offset:
-                told = "both start at once"
+                detail = "both start at once"
             name, kind = "together", "overlay"
         case _:
             assert_never(scene)
@@ -202,7 +202,7 @@ def _draw_tree(scene: Scene, onset: Frames, rate: int, colours: Mapping[str, int
         _draw_tree(scene.first, first, rate, colours),
         _draw_tree(scene.second, second, rate, colours),
     )
-    return Node(kind, name, told, 0, parts)
+    return Node(kind, name, detail, 0, parts)
 
 
 # The audio of samples, out of the shards and checked, and the parts of it that HTTP asks for.
@@ -239,13 +239,13 @@ class SampleAudio:
         return data
 
 
-def parse_range(size: int, asked: str) -> range | None:
+def parse_range(size: int, header: str) -> range | None:
     """The bytes of a file that a `Range` header asks for, maybe none of them (RFC 9110).
 
     None for the whole: several ranges, and other units, need not be understood.
     """
-    found = _RANGE.fullmatch(asked.strip())
-    first, last = found.groups() if found else ("", "")
+    match = _RANGE.fullmatch(header.strip())
+    first, last = match.groups() if match else ("", "")
     if not first:
         return range(max(0, size - int(last)), size) if last else None
     if last and int(last) < int(first):

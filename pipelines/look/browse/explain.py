@@ -32,13 +32,13 @@ _TIMES: Final = (
 class Explainer:
     """Tells why claims are false on a timeline, which has the tags of its clips."""
 
-    heard: Timeline
+    placed: Timeline
     tolerance: Tolerance
     sample_rate: int
 
     def explain(self, claim: Claim) -> str | None:
         """The reason; None where the timeline does not refute the claim."""
-        return self._explain_claim(claim) if refutes(self.heard, claim, self.tolerance) else None
+        return self._explain_claim(claim) if refutes(self.placed, claim, self.tolerance) else None
 
     def _explain_claim(self, claim: Claim) -> str:
         match claim:
@@ -54,7 +54,7 @@ class Explainer:
                 named = claim_labels(inner)
                 others = sorted(
                     label
-                    for label in self.heard.labels() - named
+                    for label in self.placed.labels() - named
                     if not any(could_be_called(label, name) for name in named)
                 )
                 return f"{_join_labels(others)} can be heard, too"
@@ -63,8 +63,8 @@ class Explainer:
             case Measured():
                 return f"it says {self._describe_value(claim)}: {self._describe_sounds(claim)}"
             case Event(label):
-                heard = _join_labels(sorted(self.heard.labels()))
-                return f"{_quote(label)} is not heard; heard: {heard}"
+                labels = _join_labels(sorted(self.placed.labels()))
+                return f"{_quote(label)} is not heard; heard: {labels}"
             case Concat() | Overlay():
                 return self._explain_composition(claim)
             case _:
@@ -73,9 +73,9 @@ class Explainer:
     def _explain_composition(self, claim: Concat | Overlay) -> str:
         """The reason in the first operand that fails by itself, else in the first such pair."""
         parts = operands(claim)
-        for each in parts:
-            if self._fails(each):
-                return self._explain_claim(each)
+        for part in parts:
+            if self._fails(part):
+                return self._explain_claim(part)
         for first, second in combinations(parts, 2):
             pair = type(claim)(first, second)
             if self._fails(pair):
@@ -89,8 +89,8 @@ class Explainer:
             return f"{first} does not start first, nor does {second} go on alone: {times}"
         shared = max(
             (
-                measure(intersect(one.heard.faint, other.heard.faint))
-                for one in self._find_sounds(pair.first)
+                measure(intersect(sound.heard.faint, other.heard.faint))
+                for sound in self._find_sounds(pair.first)
                 for other in self._find_sounds(pair.second)
             ),
             default=0,
@@ -105,42 +105,43 @@ class Explainer:
     def _describe_value(self, claim: Measured) -> str:
         quantity, value = claim.quantity, claim.value
         if quantity.is_time:
-            told = f"{self._format_seconds(value)} s"
+            words = f"{self._format_seconds(value)} s"
         elif quantity is Quantity.POSITION:
-            told = Part(value).name.lower()
+            words = Part(value).name.lower()
         else:
-            told = "more" if value > 0 else "less"
-        return f"{describe_claim(claim)} is {told}"
+            words = "more" if value > 0 else "less"
+        return f"{describe_claim(claim)} is {words}"
 
     def _describe_sounds(self, claim: Measured) -> str:
         """When the claim's sounds are heard, with what else the claim tells of."""
         times = self._describe_times(claim)
         if claim.quantity in _TIMES:
             return times
-        told = []
+        details = []
         for place in sorted(self._find_sounds(claim), key=lambda place: place.onset):
-            heard = place.heard.acoustics
-            if heard is None:
+            acoustics = place.heard.acoustics
+            if acoustics is None:
                 continue
             if claim.quantity is Quantity.TREND:
-                how = ", ".join(f"{level:.1f}" for level in heard.thirds_dba) + " dBA by thirds"
+                thirds = (f"{level:.1f}" for level in acoustics.thirds_dba)
+                text = f"{', '.join(thirds)} dBA by thirds"
             elif claim.quantity in (Quantity.LOUDER, Quantity.AGAIN_LOUDER):
-                how = f"{heard.mean_dba:.1f} dBA, at most {heard.peak_dba:.1f}"
+                text = f"{acoustics.mean_dba:.1f} dBA, at most {acoustics.peak_dba:.1f}"
             else:
-                how = heard.treatment or "as recorded"
-            told.append(f"{name_of(place.label)} {how}")
-        return f"{times}; {'; '.join(told)}"
+                text = acoustics.treatment or "as recorded"
+            details.append(f"{name_of(place.label)} {text}")
+        return f"{times}; {'; '.join(details)}"
 
     def _fails(self, claim: Claim) -> bool:
-        return refutes(self.heard, claim, self.tolerance)
+        return refutes(self.placed, claim, self.tolerance)
 
     def _find_sounds(self, claim: Claim) -> list[Placement]:
         """The sounds that a claim's labels may mean, those that bear them first."""
         named = claim_labels(claim)
-        own = [place for place in self.heard.placements if place.label in named]
+        own = [place for place in self.placed.placements if place.label in named]
         others = [
             place
-            for place in self.heard.placements
+            for place in self.placed.placements
             if place.label not in named
             and any(could_be_called(place.label, label) for label in named)
         ]
@@ -148,12 +149,12 @@ class Explainer:
 
     def _describe_times(self, claim: Claim) -> str:
         sounds = self._find_sounds(claim)
-        told = []
+        times = []
         for place in sorted(sounds, key=lambda place: place.onset):
             onset, offset = hull(place.heard.clear) or (place.onset, place.offset)
             seconds = f"{self._format_seconds(onset)} to {self._format_seconds(offset)} s"
-            told.append(f"{name_of(place.label)} {seconds}")
-        return ", ".join(told) or "none of it is heard"
+            times.append(f"{name_of(place.label)} {seconds}")
+        return ", ".join(times) or "none of it is heard"
 
     def _format_seconds(self, frames: int) -> str:
         return f"{frames / self.sample_rate:.2f}"

@@ -71,24 +71,24 @@ class Filter:
     kind: str = ""
 
     @classmethod
-    def of(cls, asked: Mapping[str, str]) -> Filter:
+    def of(cls, params: Mapping[str, str]) -> Filter:
         """From the parameters of a request, each named as its field."""
-        wanted = {each.name: asked.get(each.name, "").strip() for each in fields(cls)}
-        for name, value in wanted.items():
+        values = {field.name: params.get(field.name, "").strip() for field in fields(cls)}
+        for name, value in values.items():
             if len(value) > MAX_LETTERS or len(value.split()) > MAX_WORDS:
                 raise LongSearchError(
                     f"{name}: {len(value):,} letters in {len(value.split()):,} words are too many",
                     fix=f"search for at most {MAX_WORDS} words of {MAX_LETTERS} letters together",
                 )
-        return cls(**wanted)
+        return cls(**values)
 
     def to_params(self) -> dict[str, str]:
         """The fields that ask for something."""
-        values = {each.name: str(getattr(self, each.name)) for each in fields(self)}
+        values = {field.name: str(getattr(self, field.name)) for field in fields(self)}
         return {name: value for name, value in values.items() if value}
 
 
-def build_query(wanted: Filter, mixes: list[list[str]]) -> tuple[str, dict[str, Any]]:
+def build_query(search: Filter, mixes: list[list[str]]) -> tuple[str, dict[str, Any]]:
     """The query for the places of what a filter finds, and its values.
 
     What the reader wrote is in the values alone.
@@ -96,19 +96,19 @@ def build_query(wanted: Filter, mixes: list[list[str]]) -> tuple[str, dict[str, 
     Args:
         mixes: The sets of clip licences that make a mix of the wanted licence.
     """
-    asked = wanted.to_params()
-    words = {f"word{at}": word for at, word in enumerate(asked.pop("text", "").split())}
-    values: dict[str, Any] = {**asked, **words}
-    if wanted.relation == NONE:
+    params = search.to_params()
+    words = {f"word{at}": word for at, word in enumerate(params.pop("text", "").split())}
+    values: dict[str, Any] = {**params, **words}
+    if search.relation == NONE:
         values["relation"] = ""
-    if wanted.licence:
+    if search.licence:
         values["licence"] = mixes or [[NONE]]
-    condition = " AND ".join(_CONDITIONS[name] for name in asked) or "true"
+    condition = " AND ".join(_CONDITIONS[name] for name in params) or "true"
     query = f"SELECT place FROM {FACTS} WHERE {condition}"
     if words:
-        held = _build_words_condition(list(words))
-        query = f"SELECT file_row_number AS place FROM samples WHERE {held}" + (
-            f" AND file_row_number IN ({query})" if asked else ""
+        contained = _build_words_condition(list(words))
+        query = f"SELECT file_row_number AS place FROM samples WHERE {contained}" + (
+            f" AND file_row_number IN ({query})" if params else ""
         )
     return f"{query} ORDER BY place", values
 
@@ -216,7 +216,7 @@ class Manifest:
             rows = self._database.read_parquet(name_of_file, file_row_number=True)
             rows.create_view(name)
         self._lock = threading.Lock()
-        self._found = lru_cache(max(_FILTERS_KEPT, min(256, _PLACES_KEPT // self.rows)))(self._find)
+        self._query = lru_cache(max(_FILTERS_KEPT, min(256, _PLACES_KEPT // self.rows)))(self._find)
 
     def refuse_change(self) -> None:
         """Check that what is read now is what was opened: places of rows are kept."""
@@ -234,20 +234,20 @@ class Manifest:
         self._database.close()
         self._spill.cleanup()
 
-    def find_page(self, wanted: Filter, number: int, size: int) -> ResultPage:
+    def find_page(self, search: Filter, number: int, size: int) -> ResultPage:
         """The samples that a filter finds, `size` a page; a number past the end gives the last."""
-        found = self._found(wanted)
-        pages = max(1, -(-len(found) // size))
+        places = self._query(search)
+        pages = max(1, -(-len(places) // size))
         number = min(max(number, 1), pages)
         skipped = size * (number - 1)
-        shown = ", ".join(map(str, found[skipped : skipped + size])) or "NULL"
+        listed = ", ".join(map(str, places[skipped : skipped + size])) or "NULL"
         rows = self._ask(
             # Written out, the places let DuckDB leave out the row groups that hold none of them.
-            f"SELECT {_ROW}, {_TEXTS if wanted.text else _NO_TEXTS} FROM samples"
-            f" WHERE file_row_number IN ({shown}) ORDER BY file_row_number",
+            f"SELECT {_ROW}, {_TEXTS if search.text else _NO_TEXTS} FROM samples"
+            f" WHERE file_row_number IN ({listed}) ORDER BY file_row_number",
             {},
         )
-        return ResultPage(tuple(rows), number, pages, len(found))
+        return ResultPage(tuple(rows), number, pages, len(places))
 
     def find_sample(self, name: str) -> dict[str, Any] | None:
         """The whole row of one sample, by its id."""
@@ -309,19 +309,19 @@ class Manifest:
         )
         return tuple((row["value"] or NONE, row["n"]) for row in rows)
 
-    def _find(self, wanted: Filter) -> NDArray[np.int64]:
+    def _find(self, search: Filter) -> NDArray[np.int64]:
         """The places in the plan of what a filter finds, ascending."""
         with self._lock:
             mixes = self._mixes
-        wanted_mixes = [list(parts) for parts in mixes if find_mix_licence(parts) == wanted.licence]
-        query, values = build_query(wanted, wanted_mixes)
-        with self._answer(query, values, SEARCH_S) as found:
-            return np.asarray(found.fetchnumpy()["place"], np.int64)
+        wanted_mixes = [list(parts) for parts in mixes if find_mix_licence(parts) == search.licence]
+        query, values = build_query(search, wanted_mixes)
+        with self._answer(query, values, SEARCH_S) as result:
+            return np.asarray(result.fetchnumpy()["place"], np.int64)
 
     def _ask(self, query: str, values: Mapping[str, Any]) -> list[dict[str, Any]]:
-        with self._answer(query, values) as found:
-            names = [each[0] for each in found.description or ()]
-            return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+        with self._answer(query, values) as result:
+            names = [column[0] for column in result.description or ()]
+            return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
     @contextmanager
     def _answer(

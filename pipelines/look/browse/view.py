@@ -83,13 +83,13 @@ def _build_view(manifest: Manifest, row: Mapping[str, Any]) -> SampleView:
     scene = from_text(row["scene"])
     clips = manifest.find_clips(sorted(set(row["clips"])))
     tags = {name: [tag.name for tag in heard_tags(clip["tags"])] for name, clip in clips.items()}
-    heard = annotate(read_timeline(row), tags)
+    placed = annotate(read_timeline(row), tags)
     judge = None
     if manifest.audible is not None:
         tolerance = Tolerance(audible=manifest.audible)
-        judge = Explainer(heard, tolerance, row["sample_rate"])
+        judge = Explainer(placed, tolerance, row["sample_rate"])
     main = {"text": row["caption"], "claim": row["claim"], "kind": row["relation"]}
-    drawing = draw(scene, row["frames"], row["sample_rate"], heard=read_timeline(row))
+    drawing = draw(scene, row["frames"], row["sample_rate"], placed=read_timeline(row))
     siblings = manifest.find_siblings(row)
     licences = [clips[name]["licence"] if name in clips else "" for name in row["clips"]]
     rate = row["sample_rate"]
@@ -97,19 +97,19 @@ def _build_view(manifest: Manifest, row: Mapping[str, Any]) -> SampleView:
         row=row,
         drawing=drawing,
         caption=_judge_true(main | {"generator": row["generator"]}, judge),
-        positives=tuple(_judge_true(each, judge) for each in row["positives"]),
-        negatives=tuple(_judge_false(each, judge) for each in row["negatives"]),
+        positives=tuple(_judge_true(caption, judge) for caption in row["positives"]),
+        negatives=tuple(_judge_false(caption, judge) for caption in row["negatives"]),
         licence=find_mix_licence(licences),
         clips=tuple(clips[name] for name in dict.fromkeys(row["clips"]) if name in clips),
         dense=tuple(
             (
                 resolution.value,
                 _ABOUT[resolution],
-                tuple((format_span(each, rate), each.text) for each in captions),
+                tuple((format_span(caption, rate), caption.text) for caption in captions),
             )
-            for resolution, captions in groupby(read_dense(row), lambda each: each.resolution)
+            for resolution, captions in groupby(read_dense(row), lambda caption: caption.resolution)
         ),
-        siblings=tuple((each, _draw_row(each, drawing.colours)) for each in siblings),
+        siblings=tuple((sibling, _draw_row(sibling, drawing.colours)) for sibling in siblings),
         more_siblings=len(siblings) == MAX_SIBLINGS,
     )
 
@@ -123,7 +123,7 @@ def _judge_true(caption: Mapping[str, str], judge: Explainer | None) -> JudgedCa
     holds = None
     if judge is not None:
         claim = claim_from_text(caption["claim"])
-        holds = proves(judge.heard, claim, judge.tolerance)
+        holds = proves(judge.placed, claim, judge.tolerance)
     return JudgedCaption(caption["text"], caption["kind"], caption["generator"], holds)
 
 
@@ -137,14 +137,14 @@ def _judge_false(caption: Mapping[str, str], judge: Explainer | None) -> JudgedC
 # Text of the page: links, words found, numbers with their nouns.
 
 
-def make_link(place: str, wanted: Filter, page: int = 1, sample: str = "") -> str:
+def make_link(place: str, search: Filter, page: int = 1, sample: str = "") -> str:
     """A link within the page that keeps the filter."""
-    asked = wanted.to_params()
+    params = search.to_params()
     if page > 1:
-        asked["page"] = str(page)
+        params["page"] = str(page)
     if sample:
-        asked["sample"] = sample
-    return f"{place}?{urlencode(asked)}" if asked else place
+        params["sample"] = sample
+    return f"{place}?{urlencode(params)}" if params else place
 
 
 def add_sample(link: str, sample: str) -> str:
@@ -154,13 +154,13 @@ def add_sample(link: str, sample: str) -> str:
 
 def mark_words(text: str, words: str) -> Markup:
     """The text, escaped, with every occurrence of the words marked."""
-    wanted = sorted(set(words.split()), key=len, reverse=True)
-    if not wanted:
+    terms = sorted(set(words.split()), key=len, reverse=True)
+    if not terms:
         return escape(text)
-    found = re.split(f"({'|'.join(map(re.escape, wanted))})", text, flags=re.IGNORECASE)
+    pieces = re.split(f"({'|'.join(map(re.escape, terms))})", text, flags=re.IGNORECASE)
     return Markup("").join(
         Markup("<mark>{}</mark>").format(piece) if at % 2 else escape(piece)
-        for at, piece in enumerate(found)
+        for at, piece in enumerate(pieces)
     )
 
 
@@ -170,12 +170,12 @@ def find_words(row: Mapping[str, Any], words: str) -> tuple[str, str] | None:
     Args:
         words: What was searched for; none, or ones that the caption holds, give None.
     """
-    wanted = words.lower().split()
+    terms = words.lower().split()
 
     def holds(text: str) -> bool:
-        return all(word in text.lower() for word in wanted)
+        return all(word in text.lower() for word in terms)
 
-    if not wanted or holds(row["caption"]):
+    if not terms or holds(row["caption"]):
         return None
     for kind, column in (("true", "true_texts"), ("false", "false_texts")):
         for text in row[column]:

@@ -60,15 +60,16 @@ class QueryAnswer:
     def read_rows(self, most: int | None = None) -> tuple[list[dict[str, Any]], int]:
         """The first `most` rows as JSON values, None for all; and how many there are."""
         rows: list[dict[str, Any]] = []
+        names = [column.name for column in self.columns]
         total = 0
         for batch in self.batches:
             taken = batch.num_rows if most is None else min(batch.num_rows, most - len(rows))
             values = [
-                _list_values(column.slice(0, taken), each.name)
-                for column, each in zip(batch.columns, self.columns, strict=True)
+                _list_values(column.slice(0, taken), name)
+                for column, name in zip(batch.columns, names, strict=True)
             ]
             rows += (
-                {each.name: _to_plain(value) for each, value in zip(self.columns, row, strict=True)}
+                dict(zip(names, map(_to_plain, row), strict=True))
                 for row in zip(*values, strict=True)
             )
             total += batch.num_rows
@@ -123,11 +124,11 @@ def check_answer_file(out: Path) -> None:
 
 def make_unique(names: Iterable[str]) -> list[str]:
     """Names of columns, each of its own: a repeated one gets a number."""
-    found: dict[str, None] = {}
+    unique: dict[str, None] = {}
     for name in names:
         numbered = (f"{name}_{number}" for number in count(1))
-        found[name if name not in found else next(n for n in numbered if n not in found)] = None
-    return list(found)
+        unique[name if name not in unique else next(n for n in numbered if n not in unique)] = None
+    return list(unique)
 
 
 def _cast(column: pa.Array, field: pa.Field) -> pa.Array:
@@ -173,9 +174,9 @@ def _to_plain(value: Any) -> Any:
         case datetime() | date() | time():
             return value.isoformat()
         case dict():
-            return {name: _to_plain(each) for name, each in value.items()}
+            return {name: _to_plain(item) for name, item in value.items()}
         case list() | tuple():
-            return [_to_plain(each) for each in value]
+            return [_to_plain(item) for item in value]
         case _:
             return str(value)
 
@@ -217,10 +218,10 @@ def explain_errors(tables: Collection[str]) -> Iterator[None]:
     try:
         yield
     except (duckdb.Error, pa.ArrowException, OSError) as error:
-        told = str(error)
-        headline = _KIND.sub("", told).strip().partition("\n")[0]
-        pointer = _POINTER.search(told)
-        fix = _fix(told, error, tables)
+        message = str(error)
+        headline = _KIND.sub("", message).strip().partition("\n")[0]
+        pointer = _POINTER.search(message)
+        fix = _fix(message, error, tables)
         # The error holds the connection, which must not live longer than its block.
         refused = SpecError(
             f"query: {headline}" + (f"\n{pointer.group()}" if pointer else ""), fix=fix
@@ -230,11 +231,11 @@ def explain_errors(tables: Collection[str]) -> Iterator[None]:
     raise refused
 
 
-def _fix(told: str, error: Exception, tables: Collection[str]) -> str:
+def _fix(message: str, error: Exception, tables: Collection[str]) -> str:
     if isinstance(error, duckdb.PermissionException):
         return f"a query can only read the tables of this corpus; {_HELP}"
-    if found := _CANDIDATES.search(told):
-        return f"did you mean {found.group(1)}? {_HELP}"
-    if (found := _MEANT.search(told)) and found.group(1) in tables:
-        return f"did you mean {found.group(1)}? {_HELP}"
+    if match := _CANDIDATES.search(message):
+        return f"did you mean {match.group(1)}? {_HELP}"
+    if (match := _MEANT.search(message)) and match.group(1) in tables:
+        return f"did you mean {match.group(1)}? {_HELP}"
     return _HELP

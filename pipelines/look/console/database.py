@@ -113,8 +113,8 @@ class Database:
             relation = self.connection.sql(query)
             columns = _list_columns(relation)
             for column in columns:
-                if wrong := _MISREAD.search(_QUOTED.sub("", column.type)):
-                    raise make_value_error(column.name, f"is of type {wrong.group()}")
+                if misread := _MISREAD.search(_QUOTED.sub("", column.type)):
+                    raise make_value_error(column.name, f"is of type {misread.group()}")
             reader = relation.to_arrow_reader()
         schema = pa.schema(
             [
@@ -139,8 +139,8 @@ def _open(file: Path) -> ds.Dataset:
     """A manifest, with empty columns for those that were added to the format later."""
     dataset = ds.dataset(file)
     expected = _CHECKED.get(file.name, pa.schema([]))
-    own = dataset.schema.names
-    missing = [field.with_nullable(True) for field in expected if field.name not in own]
+    names = dataset.schema.names
+    missing = [field.with_nullable(True) for field in expected if field.name not in names]
     return dataset.replace_schema(pa.schema([*dataset.schema, *missing]))
 
 
@@ -244,14 +244,14 @@ def _read_scene(scene: str) -> list[dict[str, Any]]:
     return [
         {
             "place": place,
-            "label": each.label,
-            "clip": each.excerpt.clip,
-            "onset": each.onset,
-            "offset": each.offset,
-            "start": each.excerpt.start,
-            "gain_db": each.excerpt.gain_db,
+            "label": sound.label,
+            "clip": sound.excerpt.clip,
+            "onset": sound.onset,
+            "offset": sound.offset,
+            "start": sound.excerpt.start,
+            "gain_db": sound.excerpt.gain_db,
         }
-        for place, each in enumerate(timeline(from_text(scene)).placements, 1)
+        for place, sound in enumerate(timeline(from_text(scene)).placements, 1)
     ]
 
 
@@ -268,7 +268,7 @@ def _read_receipt(folder: Path, shard: str) -> list[dict[str, Any]]:
         return []
     except ValueError as error:
         raise CorpusError(f"{path}: damaged: {error}", fix="delete it and build again") from error
-    found: dict[str, Any] = {
+    facts: dict[str, Any] = {
         name: getattr(receipt, name) for name in _RECEIPT if name != "libraries"
     }
-    return [found | {"libraries": sorted(receipt.libraries.items())}]
+    return [facts | {"libraries": sorted(receipt.libraries.items())}]

@@ -192,10 +192,10 @@ def histogram(title: str, unit: str, values: NDArray[np.float64]) -> Histogram:
     """
     width, height = _HISTOGRAM
     low, high = float(values.min()), float(values.max())
-    told = len(values), low, float(np.median(values)), high
+    stats = len(values), low, float(np.median(values)), high
     # What differs by a rounding error alone is one value.
     if spoken(low) == spoken(high):
-        return Histogram(title, unit, *told, (), (), (), width, height)
+        return Histogram(title, unit, *stats, (), (), (), width, height)
     edges = find_round_numbers(low, high, MOST_BINS - 2)
     # What lies outside by a rounding error is counted, too.
     counts, _ = np.histogram(np.clip(values, edges[0], edges[-1]), edges)
@@ -217,7 +217,7 @@ def histogram(title: str, unit: str, values: NDArray[np.float64]) -> Histogram:
         for place, count in enumerate(counts)
         if count
     )
-    return Histogram(title, unit, *told, bins, across.ticks(6), up.ticks(3), width, height)
+    return Histogram(title, unit, *stats, bins, across.ticks(6), up.ticks(3), width, height)
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,9 +294,9 @@ def _thin_points(points: Points, across: Axis, up: Axis) -> list[tuple[float, fl
     placed = [(across.place(step), up.place(value)) for step, value in points]
     if len(placed) <= _BY_COLUMN * (across.end - across.start):
         return placed
-    kept: set[int] = set()
+    chosen: set[int] = set()
     for _, column in groupby(range(len(placed)), lambda at: int(_BY_COLUMN * placed[at][0])):
         numbers = list(column)
         lowest, highest = (edge(numbers, key=lambda at: placed[at][1]) for edge in (min, max))
-        kept.update((numbers[0], lowest, highest, numbers[-1]))
-    return [placed[at] for at in sorted(kept)]
+        chosen.update((numbers[0], lowest, highest, numbers[-1]))
+    return [placed[at] for at in sorted(chosen)]

@@ -64,8 +64,8 @@ def rights(clips: Sequence[Mapping[str, Any]], used: Sequence[Sequence[str]]) ->
     licences = {clip["id"]: clip["licence"] for clip in clips}
     parts = Counter(frozenset(licences[name] for name in names) for names in used)
     mixes: Counter[str] = Counter()
-    for found, count in parts.items():
-        mixes[effective_licence(parse_licence(each) for each in found).id] += count
+    for mix, count in parts.items():
+        mixes[effective_licence(parse_licence(licence) for licence in mix).id] += count
     attributions = [clip["attribution"] for clip in clips if clip["attribution"]]
     return {
         "whole": facts["licence"],
@@ -126,7 +126,7 @@ def _page(manifest: Path, samples: int, observer: Observer) -> Page:
         "version": described["version"],
         "samples": judged.samples,
         "shown": len(shown),
-        "heard": sum(bool(each.sound) for each in shown),
+        "heard": sum(bool(example.sound) for example in shown),
         "violations": len(judged.violations),
     }
     path, spec = manifest.with_name(CORPUS_FILE), own_file(manifest.parent, SPEC_FILE)
@@ -134,7 +134,7 @@ def _page(manifest: Path, samples: int, observer: Observer) -> Page:
         "report/corpus.html",
         PACKAGES,
         described=described,
-        lacking=[Lacking(**each).line for each in described["labels"]["lacking"]],
+        lacking=[Lacking(**lack).line for lack in described["labels"]["lacking"]],
         built=Facts.model_validate(read_facts(path)).model_dump() if path.is_file() else None,
         audit=judged,
         histograms=tuple(_histograms(rows, clips)),
@@ -179,20 +179,20 @@ class Listening:
     """The sounds of a page, as long as there is room for them."""
 
     def __init__(self, corpus: Corpus | None) -> None:
-        gone = corpus is not None and (corpus.folder / REMOVED_FILE).is_file()
-        self._sounds = None if corpus is None or gone else SampleAudio(corpus)
-        self._reason = REMOVED if gone else NO_AUDIO
+        is_removed = corpus is not None and (corpus.folder / REMOVED_FILE).is_file()
+        self._sounds = None if corpus is None or is_removed else SampleAudio(corpus)
+        self._reason = REMOVED if is_removed else NO_AUDIO
         self._left = MOST_BYTES
 
     def hear(self, row: Mapping[str, Any]) -> tuple[str, str]:
         """A sample's sound as a `data:` URI and "", or "" and the reason why it is not there."""
         if self._sounds is None:
             return "", self._reason
-        found = playable(decode_audio(self._sounds.read(row)), row["sample_rate"])
-        if len(found) > self._left:
+        uri = playable(decode_audio(self._sounds.read(row)), row["sample_rate"])
+        if len(uri) > self._left:
             return "", FULL
-        self._left -= len(found)
-        return found, ""
+        self._left -= len(uri)
+        return uri, ""
 
 
 def playable(pcm: Pcm, rate: int) -> str:
@@ -201,13 +201,13 @@ def playable(pcm: Pcm, rate: int) -> str:
     Args:
         rate: In Hz; where MP3 does not know it, the sound is resampled to the next that it knows.
     """
-    wanted = next((each for each in _RATES if each >= rate), _RATES[-1])
-    heard = pcm if wanted == rate else soxr.resample(pcm, rate, wanted)
+    target = next((known for known in _RATES if known >= rate), _RATES[-1])
+    resampled = pcm if target == rate else soxr.resample(pcm, rate, target)
     buffer = io.BytesIO()
     soundfile.write(
         buffer,
-        heard,
-        wanted,
+        resampled,
+        target,
         format="MP3",
         subtype="MPEG_LAYER_III",
         compression_level=_COMPRESSION,
@@ -229,7 +229,8 @@ def run_page(folder: Path) -> Page:
     describe: Any = getattr(import_module(module), function)
     run = describe(folder)
     plots = [
-        plot(each.title, each.points, each.last, each.rule, each.borders) for each in run.curves
+        plot(curve.title, curve.points, curve.last, curve.rule, curve.borders)
+        for curve in run.curves
     ]
     html = render_page("report/run.html", _RUN_PACKAGES, plots=plots, **run.values)
     return Page(run.name, html, run.facts)
@@ -290,13 +291,13 @@ def report_sample(
     )
     return ReportedSample(
         row=row,
-        drawing=drawing_of(scene, row["frames"], row["sample_rate"], heard=read_timeline(row)),
+        drawing=drawing_of(scene, row["frames"], row["sample_rate"], placed=read_timeline(row)),
         negatives=tuple(
             Negative(
-                text=each["text"],
-                kind=each["kind"],
-                reason=judge.explain(claim_from_text(each["claim"])) or "",
+                text=negative["text"],
+                kind=negative["kind"],
+                reason=judge.explain(claim_from_text(negative["claim"])) or "",
             )
-            for each in row["negatives"]
+            for negative in row["negatives"]
         ),
     )

@@ -32,7 +32,7 @@ from train.engine.step import build_encoder, train_step
 from train.model.clap import clap_config
 
 
-class Ours:
+class Segue:
     """The pieces of `train.engine.loop.train`, put together as it does, with no cache of features.
 
     Args:
