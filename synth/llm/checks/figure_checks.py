@@ -31,8 +31,7 @@ class SameNumerals(ComparingCheck):
     name: ClassVar[str] = "figures"
     source: NeededField = "text"
 
-    def explain(self, text: str, case: Case) -> Iterator[str]:
-        """Numerals that are lost, and those that are new."""
+    def _explain(self, text: str, case: Case) -> Iterator[str]:
         wanted, given = find_numerals(self.original(case)), find_numerals(text)
         if lost := sorted((wanted - given).elements()):
             yield f"loses the number {', '.join(lost)}; keep its digits"
@@ -63,8 +62,7 @@ class SameNames(ComparingCheck):
     source: NeededField = "text"
     field: str = "names"
 
-    def explain(self, text: str, case: Case) -> Iterator[str]:
-        """Names that a text does not hold."""
+    def _explain(self, text: str, case: Case) -> Iterator[str]:
         listed = tuple(map(str, case.field(self.field) or ()))
         plain = unicodedata.normalize("NFKC", text)
         words = {_fold(word.bare) for word in words_of(plain, f"{COMPOUND}&")}
@@ -132,8 +130,7 @@ class Measures(ComparingCheck):
 
     name: ClassVar[str] = "measures"
 
-    def explain(self, text: str, case: Case) -> Iterator[str]:
-        """Measures that are lost, that are new, and comparisons that are turned round."""
+    def _explain(self, text: str, case: Case) -> Iterator[str]:
         original = self.original(case)
         wanted, given = find_measures(original), find_measures(text)
         if lost := sorted((wanted - given).elements()):
