@@ -58,10 +58,6 @@ class Check(BaseModel, ABC):
     of: AnswerPlace = ""
     when: Mapping[str, str] = Field(default_factory=dict)
 
-    def applies(self, case: Case) -> bool:
-        """Whether the item is one that is checked."""
-        return all(case.field(name) == value for name, value in self.when.items())
-
     def faults(self, case: Case) -> list[str]:
         """Why the answer is refused; an empty list where it is not."""
         texts = list(texts_at(case.answer, self.of)) if self.of else list(case.texts)
@@ -88,7 +84,11 @@ class Check(BaseModel, ABC):
 
 def find_faults(checks: Iterable[Check], case: Case) -> list[str]:
     """Why those checks that apply refuse an answer, each reason once."""
-    applying = (check for check in checks if check.applies(case))
+    applying = (
+        check
+        for check in checks
+        if all(case.field(name) == value for name, value in check.when.items())
+    )
     return list(dict.fromkeys(fault for check in applying for fault in check.faults(case)))
 
 

@@ -158,17 +158,11 @@ def find_measures(text: str) -> Counter[str]:
 
 
 def _compares_alike(text: str, original: str) -> bool:
-    ours, theirs = (_split_at_than(sentence) for sentence in (text, original))
-    if ours is None or theirs is None:
-        return ours is theirs
-    kept = [len(one & other) for one, other in zip(ours, theirs, strict=True)]
-    turned = [len(one & other) for one, other in zip(ours, theirs[::-1], strict=True)]
-    return sum(kept) > sum(turned)
-
-
-def _split_at_than(text: str) -> tuple[frozenset[str], frozenset[str]] | None:
-    first, than, second = text.casefold().partition(" than ")
-    if not than:
-        return None
-    words, others = (frozenset(re.findall(r"\w+", side)) for side in (first, second))
-    return words - others, others - words
+    """Whether what stands on either side of "than" stands there in both, or neither has one."""
+    halves = [sentence.casefold().split(" than ", 1) for sentence in (text, original)]
+    if min(map(len, halves)) < 2:
+        return len(halves[0]) == len(halves[1])
+    (a, b), (c, d) = ([frozenset(re.findall(r"\w+", side)) for side in half] for half in halves)
+    (left, right), (first, second) = (a - b, b - a), (c - d, d - c)
+    kept = len(left & first) + len(right & second)
+    return kept > len(left & second) + len(right & first)

@@ -6,7 +6,7 @@ Only what the words leave no doubt of is held against a text.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations, permutations, product
@@ -422,7 +422,12 @@ def _explain_omission(text: str, scene: Scene, strict: bool) -> str:
     order = parse_order(content)
     if order is None or len(set(named)) < len(named):
         return ""
-    own = {label: _own_words(label, words) for label in named}
+    own = {  # the words of the text that are of this label and of no other
+        label: (words[label] or frozenset()).difference(
+            *(present or () for other, present in words.items() if other != label)
+        )
+        for label in named
+    }
     given = order.relations()
     for (first, second), wanted in _orders(scene).items():
         signs = {given.get(pair) for pair in product(own[first], own[second])} - {None}
@@ -438,12 +443,6 @@ def _words_in(label: str, content: Content) -> frozenset[str] | None:
     words = content.words()
     present = in_words_of(own, words)
     return frozenset(present) & frozenset(words) if own else None
-
-
-def _own_words(label: str, words: Mapping[str, frozenset[str] | None]) -> frozenset[str]:
-    """The words of a text that are of this label and of no other."""
-    others = (present or () for other, present in words.items() if other != label)
-    return (words[label] or frozenset()).difference(*others)
 
 
 def _orders(scene: Scene) -> dict[tuple[str, str], int]:
