@@ -215,7 +215,7 @@ def shipped_files() -> dict[str, str]:
     return {Path(name).stem: folder.joinpath(name).read_text(encoding="utf-8") for name in names}
 
 
-def file_text(id_or_path: str | Path) -> tuple[str, str]:
+def _read_text(id_or_path: str | Path) -> tuple[str, str]:
     """What messages call a prompt's file, and its text: by its path, or a shipped one's id."""
     path = Path(id_or_path)
     if path.suffix in _SUFFIXES:
@@ -234,23 +234,6 @@ def file_text(id_or_path: str | Path) -> tuple[str, str]:
             "must end in .yaml",
         )
     return f"prompts/{name}.yaml", shipped[name]
-
-
-def read_prompt_file(where: str, text: str) -> PromptFile:
-    """The content of a prompt's file."""
-    file = parse_yaml(text, where)
-    if not isinstance(file.value, dict):
-        raise SpecError(f"{file.place()}: expected keys and values", fix="start with `id: NAME`")
-    try:
-        read = PromptFile.model_validate(file.value)
-    except ValidationError as error:
-        raise explain_errors(error, file, PromptFile) from error
-    if read.id != Path(where).stem:
-        raise SpecError(
-            f"{file.place(['id'])}: id: {read.id!r} is not the file's name",
-            fix="use the same name for both",
-        )
-    return read
 
 
 _FORMAT: Final = "1"
@@ -405,8 +388,19 @@ def _json(value: Any) -> str:
 
 def load_prompt(id_or_path: str | Path) -> Prompt:
     """A prompt of ours by its id, or one of your own by its path."""
-    where, text = file_text(id_or_path)
-    prompt = Prompt(where, read_prompt_file(where, text))
+    where, text = _read_text(id_or_path)
+    file = parse_yaml(text, where)
+    if not isinstance(file.value, dict):
+        raise SpecError(f"{file.place()}: expected keys and values", fix="start with `id: NAME`")
+    try:
+        prompt = Prompt(where, PromptFile.model_validate(file.value))
+    except ValidationError as error:
+        raise explain_errors(error, file, PromptFile) from error
+    if prompt.id != Path(where).stem:
+        raise SpecError(
+            f"{file.place(['id'])}: id: {prompt.id!r} is not the file's name",
+            fix="use the same name for both",
+        )
     _check_places(prompt)
     _check_examples(prompt)
     return prompt

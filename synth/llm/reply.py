@@ -153,19 +153,6 @@ def _kind_of(value: Any) -> str:
     return next(known, type(value).__name__)
 
 
-def answers_of(reply: Any) -> list[Any]:
-    """The answers of a whole reply, not yet validated one by one."""
-    match reply:
-        case {"answers": list(answers)} if len(reply) == 1:
-            return answers
-        case dict():
-            raise AnswerError(
-                f"the reply has the keys {', '.join(map(repr, reply)) or 'none'}",
-                fix='expected "answers", a list, and nothing else',
-            )
-    raise AnswerError(f"the reply is of type {_kind_of(reply)}, not an object")
-
-
 # The text of a reply as answers by id.
 
 
@@ -194,11 +181,20 @@ def read_reply(text: str) -> dict[str, dict[str, Any]]:
         text: What the model wrote: JSON, perhaps after its thoughts, or in a code fence with words
             around that.
     """
+    reply = _read_json(text)
+    if not isinstance(reply, dict):
+        raise AnswerError(f"the reply is of type {_kind_of(reply)}, not an object")
+    if reply.keys() != {"answers"} or not isinstance(reply["answers"], list):
+        raise AnswerError(
+            f"the reply has the keys {', '.join(map(repr, reply)) or 'none'}",
+            fix='expected "answers", a list, and nothing else',
+        )
     answers: dict[str, dict[str, Any]] = {}
-    for entry in answers_of(_read_json(text)):
-        name = _id_of(entry)
-        if name is None:
+    for entry in reply["answers"]:
+        given = entry.get("id") if isinstance(entry, dict) else None
+        if isinstance(given, bool) or not isinstance(given, int | str):
             continue
+        name = str(given)
         if name in answers:
             raise AnswerError(f"the id {name!r} is answered twice", fix="answer every item once")
         answers[name] = {key: value for key, value in entry.items() if key != "id"}
@@ -263,17 +259,6 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_number(name: str) -> NoReturn:
     raise AnswerError(f"the reply is not JSON: {name} is no JSON number")
-
-
-def _id_of(entry: Any) -> str | None:
-    match entry:
-        case {"id": bool()}:
-            return None
-        case {"id": int(number)}:
-            return str(number)
-        case {"id": str(name)}:
-            return name
-    return None
 
 
 # One thing to ask a language model about.

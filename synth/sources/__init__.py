@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
-from importlib.metadata import EntryPoint
 from typing import Any, Final
 
 from pydantic import BaseModel
@@ -68,7 +67,7 @@ __all__ = [
 
 def source_names() -> tuple[str, ...]:
     """The sources that come with Segue, then those of other packages."""
-    return (*SOURCES, *_plugins())
+    return (*SOURCES, *find_entry_points(ENTRY_POINTS, SOURCES))
 
 
 def source_class(name: str) -> type[Settings]:
@@ -81,7 +80,7 @@ def source_class(name: str) -> type[Settings]:
         module, attribute = SOURCES[name].split(":")
         kind: type[Settings] = getattr(import_module(module), attribute)
         return kind
-    others = _plugins()
+    others = find_entry_points(ENTRY_POINTS, SOURCES)
     if name not in others:
         raise SourceError(f"no source {name!r}", fix=suggestion(name, source_names()))
     return load_class(others[name], Settings, SourceError)
@@ -94,10 +93,6 @@ def open_source(source: Settings) -> Source | Unheard:
     if isinstance(source, Collected) and source.files() is None:
         return Listing(source)  # type: ignore[return-value]
     return source  # type: ignore[return-value]
-
-
-def _plugins() -> dict[str, EntryPoint]:
-    return find_entry_points(ENTRY_POINTS, SOURCES)
 
 
 class SourceChoice(Choice):

@@ -58,17 +58,14 @@ class Check(BaseModel, ABC):
     of: AnswerPlace = ""
     when: Mapping[str, str] = Field(default_factory=dict)
 
-    def applies(self, case: Case) -> bool:
-        """Whether the item is one that is checked."""
-        return all(case.field(name) == value for name, value in self.when.items())
-
-    @abstractmethod
     def faults(self, case: Case) -> list[str]:
         """Why the answer is refused; an empty list where it is not."""
+        texts = list(texts_at(case.answer, self.of)) if self.of else list(case.texts)
+        return list(self._find_faults(texts, case))
 
-    def select_texts(self, case: Case) -> list[str]:
-        """The texts that are checked."""
-        return list(texts_at(case.answer, self.of)) if self.of else list(case.texts)
+    @abstractmethod
+    def _find_faults(self, texts: Sequence[str], case: Case) -> Iterable[str]:
+        """What is wrong with the texts that are checked."""
 
     def named(self, role: SettingRole) -> frozenset[str]:
         """The fields or places that its settings of a role name."""
@@ -87,7 +84,11 @@ class Check(BaseModel, ABC):
 
 def find_faults(checks: Iterable[Check], case: Case) -> list[str]:
     """Why those checks that apply refuse an answer, each reason once."""
-    applying = (check for check in checks if check.applies(case))
+    applying = (
+        check
+        for check in checks
+        if all(case.field(name) == value for name, value in check.when.items())
+    )
     return list(dict.fromkeys(fault for check in applying for fault in check.faults(case)))
 
 
@@ -95,16 +96,11 @@ class TextCheck(Check):
     """A check of each text by itself."""
 
     @abstractmethod
-    def explain(self, text: str, case: Case) -> Iterator[str]:
+    def _explain(self, text: str, case: Case) -> Iterator[str]:
         """What is wrong with a text, in words that go on behind the quoted text."""
 
-    def faults(self, case: Case) -> list[str]:
-        """What is wrong with each text."""
-        return [
-            f"{quote(text)} {fault}"
-            for text in self.select_texts(case)
-            for fault in self.explain(text, case)
-        ]
+    def _find_faults(self, texts: Sequence[str], case: Case) -> Iterator[str]:
+        return (f"{quote(text)} {fault}" for text in texts for fault in self._explain(text, case))
 
 
 class ComparingCheck(TextCheck):

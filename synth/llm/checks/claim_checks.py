@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, ClassVar, Final, Literal
 
@@ -51,26 +51,18 @@ class Reading(Check):
     main: ClassVar[str] = "sounds"
     sounds: NeededField = "sounds"
 
-    def faults(self, case: Case) -> list[str]:
-        """Sounds that are not listed, too many or too few of them, and values out of range."""
+    def _find_faults(self, texts: Sequence[str], case: Case) -> Iterator[str]:
         known = [*case.field(self.sounds), OTHER]
-        faults = []
-        for statement in read_statements(case.answer):
-            strange = [sound for sound in statement.sounds if sound not in known]
+        for says, sounds, value in read_statements(case.answer):
+            strange = [sound for sound in sounds if sound not in known]
             if strange:
-                faults.append(f'{quote(strange[0])} is not in the list; say "{OTHER}"')
-            elif statement.says not in SOUNDS:
-                faults.append(f"{quote(statement.says)} is not among the things that can be said")
-            elif (
-                len(set(statement.sounds)) != len(statement.sounds)
-                or len(statement.sounds) != SOUNDS[statement.says]
-            ):
-                faults.append(
-                    f'"{statement.says}" is said of {SOUNDS[statement.says]} different sounds'
-                )
-            elif statement.value < 0 or (statement.says == "times" and statement.value < 1):
-                faults.append(f'"{statement.says}" cannot have the value {statement.value:g}')
-        return faults
+                yield f'{quote(strange[0])} is not in the list; say "{OTHER}"'
+            elif says not in SOUNDS:
+                yield f"{quote(says)} is not among the things that can be said"
+            elif not len(set(sounds)) == len(sounds) == SOUNDS[says]:
+                yield f'"{says}" is said of {SOUNDS[says]} different sounds'
+            elif value < 0 or (says == "times" and value < 1):
+                yield f'"{says}" cannot have the value {value:g}'
 
 
 class SameClaim(Check):
@@ -96,16 +88,17 @@ class SameClaim(Check):
         state(claim, item.fields.get("sample_rate"))  # One without its rate is told at once.
         return classify(claim)
 
-    def faults(self, case: Case) -> list[str]:
-        """One fault that tells what is lost and what is added."""
+    def _find_faults(self, texts: Sequence[str], case: Case) -> Iterator[str]:
         claim = self._claim(case.item)
         if OTHER in claim_labels(claim):
-            return [f"the label {quote(OTHER)} cannot be told from a sound that is not listed"]
+            yield f"the label {quote(OTHER)} cannot be told from a sound that is not listed"
+            return
         wanted = state(claim, case.field("sample_rate"))
         given = complete(read_statements(case.answer))
         parts = ("lost", wanted - given), ("added", given - wanted)
         changes = [f"{name} {_list(which)}" for name, which in parts if which]
-        return [f"read otherwise: {'; '.join(changes)}"] if changes else []
+        if changes:
+            yield f"read otherwise: {'; '.join(changes)}"
 
     def _claim(self, item: PromptItem) -> Claim:
         return claim_from_json(item.fields[self.claim])
@@ -169,16 +162,12 @@ class Truth(Check):
     main: ClassVar[str] = "expect"
     expect: Literal["proven", "refuted"]
 
-    def faults(self, case: Case) -> list[str]:
-        """Notation that does not parse, labels that are not heard, and untested claims."""
+    def _find_faults(self, texts: Sequence[str], case: Case) -> Iterable[str]:
         try:
             placed = _read_timeline(case.item.fields)
         except SceneError as error:
             return [f"its recording has no timeline: {error.message}"]
-        if placed is None:
-            return []
-        faults = (self._fault(text, *placed) for text in self.select_texts(case))
-        return [fault for fault in faults if fault]
+        return filter(None, (self._fault(text, *placed) for text in texts)) if placed else ()
 
     def _fault(self, text: str, heard: Timeline, tolerance: Tolerance) -> str:
         scene, fault = parse_scene(text)

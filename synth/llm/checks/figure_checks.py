@@ -31,8 +31,7 @@ class SameNumerals(ComparingCheck):
     name: ClassVar[str] = "figures"
     source: NeededField = "text"
 
-    def explain(self, text: str, case: Case) -> Iterator[str]:
-        """Numerals that are lost, and those that are new."""
+    def _explain(self, text: str, case: Case) -> Iterator[str]:
         wanted, given = find_numerals(self.original(case)), find_numerals(text)
         if lost := sorted((wanted - given).elements()):
             yield f"loses the number {', '.join(lost)}; keep its digits"
@@ -63,8 +62,7 @@ class SameNames(ComparingCheck):
     source: NeededField = "text"
     field: str = "names"
 
-    def explain(self, text: str, case: Case) -> Iterator[str]:
-        """Names that a text does not hold."""
+    def _explain(self, text: str, case: Case) -> Iterator[str]:
         listed = tuple(map(str, case.field(self.field) or ()))
         plain = unicodedata.normalize("NFKC", text)
         words = {_fold(word.bare) for word in words_of(plain, f"{COMPOUND}&")}
@@ -132,8 +130,7 @@ class Measures(ComparingCheck):
 
     name: ClassVar[str] = "measures"
 
-    def explain(self, text: str, case: Case) -> Iterator[str]:
-        """Measures that are lost, that are new, and comparisons that are turned round."""
+    def _explain(self, text: str, case: Case) -> Iterator[str]:
         original = self.original(case)
         wanted, given = find_measures(original), find_measures(text)
         if lost := sorted((wanted - given).elements()):
@@ -161,17 +158,11 @@ def find_measures(text: str) -> Counter[str]:
 
 
 def _compares_alike(text: str, original: str) -> bool:
-    ours, theirs = (_split_at_than(sentence) for sentence in (text, original))
-    if ours is None or theirs is None:
-        return ours is theirs
-    kept = [len(one & other) for one, other in zip(ours, theirs, strict=True)]
-    turned = [len(one & other) for one, other in zip(ours, theirs[::-1], strict=True)]
-    return sum(kept) > sum(turned)
-
-
-def _split_at_than(text: str) -> tuple[frozenset[str], frozenset[str]] | None:
-    first, than, second = text.casefold().partition(" than ")
-    if not than:
-        return None
-    words, others = (frozenset(re.findall(r"\w+", side)) for side in (first, second))
-    return words - others, others - words
+    """Whether what stands on either side of "than" stands there in both, or neither has one."""
+    halves = [sentence.casefold().split(" than ", 1) for sentence in (text, original)]
+    if min(map(len, halves)) < 2:
+        return len(halves[0]) == len(halves[1])
+    (a, b), (c, d) = ([frozenset(re.findall(r"\w+", side)) for side in half] for half in halves)
+    (left, right), (first, second) = (a - b, b - a), (c - d, d - c)
+    kept = len(left & first) + len(right & second)
+    return kept > len(left & second) + len(right & first)

@@ -55,44 +55,30 @@ class ScenesCheck(Check):
     least: int = Field(default=1, ge=1)
     most: int = Field(default=100, ge=1)
 
-    def faults(self, case: Case) -> list[str]:
-        """Notation that does not parse, unknown labels, too few or many sounds, scenes repeated."""
+    def _find_faults(self, texts: Sequence[str], case: Case) -> Iterator[str]:
         known = case.field(self.labels) if self.labels else None
         seen: set[tuple[Meaning, tuple[str, ...]]] = set()
-        faults = []
-        for text in self.select_texts(case):
+        for text in texts:
             scene, fault = parse_scene(text)
             if scene is None:
-                faults.append(fault)
+                yield fault
                 continue
-            faults += [f"{quote(text)} {fault}" for fault in self._in_scene(scene, known)]
-            form = meaning(scene), tuple(sorted(labels(scene)))  # how often each sound is there
+            named = labels(scene)
+            listed = named if known is None else known
+            for label in dict.fromkeys(named):
+                if label not in listed:
+                    near = nearest(label, listed)
+                    hint = f"; did you mean {quote(near)}?" if near else ""
+                    yield f"{quote(text)} names {quote(label)}, which is no label of the list{hint}"
+            if not self.least <= len(named) <= self.most:
+                asked = f"{self.least} to {self.most} are asked for"
+                yield f"{quote(text)} has {len(named)} sounds; {asked}"
+            if len(set(named)) < len(named):
+                yield f"{quote(text)} names a label twice"
+            form = meaning(scene), tuple(sorted(named))  # how often each sound is there
             if form in seen:
-                faults.append(f"{quote(text)} is a scene given before")
+                yield f"{quote(text)} is a scene given before"
             seen.add(form)
-        return faults
-
-    def _in_scene(self, scene: Scene, known: Sequence[str] | None) -> list[str]:
-        named = labels(scene)
-        faults = []
-        if known is not None:
-            faults += _explain_unknown(named, known)
-        if not self.least <= len(named) <= self.most:
-            faults.append(f"has {len(named)} sounds; {self.least} to {self.most} are asked for")
-        if len(set(named)) < len(named):
-            faults.append("names a label twice")
-        return faults
-
-
-def _explain_unknown(named: Iterable[str], known: Sequence[str]) -> list[str]:
-    faults = []
-    for label in dict.fromkeys(named):
-        if label in known:
-            continue
-        near = nearest(label, known)
-        hint = f"; did you mean {quote(near)}?" if near else ""
-        faults.append(f"names {quote(label)}, which is no label of the list{hint}")
-    return faults
 
 
 class Recomposed(Check):
@@ -106,27 +92,25 @@ class Recomposed(Check):
     name: ClassVar[str] = "recomposed"
     original: AnswerPlace = "scene"
 
-    def faults(self, case: Case) -> list[str]:
-        """Notation that does not parse, other labels, and the same composition."""
-        texts = self.select_texts(case)
+    def _find_faults(self, texts: Sequence[str], case: Case) -> Iterator[str]:
         original = _claimed_scene(case)
         if original is None:
             given = next(texts_at(case.answer, self.original), "")
             if not given and not texts:
-                return []
+                return
             original, fault = parse_scene(given)
             if original is None:
-                return [fault]
-        faults, shown = [], quote(format_scene(original))
+                yield fault
+                return
+        shown = quote(format_scene(original))
         for text in texts:
             scene, fault = parse_scene(text)
             if scene is None:
-                faults.append(fault)
+                yield fault
             elif Counter(labels(scene)) != Counter(labels(original)):
-                faults.append(f"{quote(text)} must hold exactly the labels of {shown}")
+                yield f"{quote(text)} must hold exactly the labels of {shown}"
             elif meaning(scene) == meaning(original):
-                faults.append(f"{quote(text)} must not be the same composition as {shown}")
-        return faults
+                yield f"{quote(text)} must not be the same composition as {shown}"
 
 
 def _claimed_scene(case: Case) -> Scene | None:
@@ -155,8 +139,7 @@ class TagsCheck(TextCheck):
     tags: NeededField = "tags"
     vocabulary: OptionalField = "vocabulary"
 
-    def explain(self, text: str, case: Case) -> Iterator[str]:
-        """Tags that are missing, denied, or none of the item's."""
+    def _explain(self, text: str, case: Case) -> Iterator[str]:
         own = tuple(map(str, case.field(self.tags)))
         known = tuple(map(str, case.field(self.vocabulary) or ()))
         matches = _make_vocabulary(frozenset((*own, *known))).find(text)

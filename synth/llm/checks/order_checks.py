@@ -6,7 +6,7 @@ Only what the words leave no doubt of is held against a text.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations, permutations, product
@@ -260,8 +260,7 @@ class SameOrder(ComparingCheck):
     name: ClassVar[str] = "same_order"
     unclear: bool = True
 
-    def explain(self, text: str, case: Case) -> Iterator[str]:
-        """Another order, and denials that are more or fewer."""
+    def _explain(self, text: str, case: Case) -> Iterator[str]:
         caption = self.original(case)
         original = parse_content(caption)
         stated = parse_order(original)
@@ -286,8 +285,7 @@ class Shares(ComparingCheck):
     main: ClassVar[str] = "least"
     least: float = Field(ge=0, le=1)
 
-    def explain(self, text: str, case: Case) -> Iterator[str]:
-        """That a text has little in common with its original."""
+    def _explain(self, text: str, case: Case) -> Iterator[str]:
         words = parse_content(self.original(case)).words()
         own = Counter(in_words_of(parse_content(text).words(), words))
         kept = (own & Counter(words)).total()
@@ -304,8 +302,7 @@ class Shares(ComparingCheck):
 class _SameWords(ComparingCheck):
     """The nouns and verbs are those of the original, each as often."""
 
-    def explain(self, text: str, case: Case) -> Iterator[str]:
-        """Other words, what the check in question refuses, or other denials."""
+    def _explain(self, text: str, case: Case) -> Iterator[str]:
         caption = self.original(case)
         original = parse_content(caption)
         content = align(parse_content(text), original)
@@ -402,20 +399,17 @@ class NotationTold(Check):
     notation: AnswerPlace
     strict: bool = True
 
-    def faults(self, case: Case) -> list[str]:
-        """Labels without a word in the text, and an order that the words contradict."""
-        texts, notations = self.select_texts(case), list(texts_at(case.answer, self.notation))
-        if len(texts) == 1:
-            texts *= len(notations)
+    def _find_faults(self, texts: Sequence[str], case: Case) -> Iterator[str]:
+        notations = list(texts_at(case.answer, self.notation))
+        texts = [*texts] * len(notations) if len(texts) == 1 else texts
         if len(texts) != len(notations):
-            return ["there must be one notation for each text"]
-        faults = []
+            yield "there must be one notation for each text"
+            return
         for text, notation in zip(texts, notations, strict=True):
             scene, _ = parse_scene(notation)
             fault = "" if scene is None else _explain_omission(text, scene, self.strict)
             if fault:
-                faults.append(f"{quote(text)} does not say {quote(notation)}: {fault}")
-        return faults
+                yield f"{quote(text)} does not say {quote(notation)}: {fault}"
 
 
 def _explain_omission(text: str, scene: Scene, strict: bool) -> str:
@@ -428,7 +422,12 @@ def _explain_omission(text: str, scene: Scene, strict: bool) -> str:
     order = parse_order(content)
     if order is None or len(set(named)) < len(named):
         return ""
-    own = {label: _own_words(label, words) for label in named}
+    own = {  # the words of the text that are of this label and of no other
+        label: (words[label] or frozenset()).difference(
+            *(present or () for other, present in words.items() if other != label)
+        )
+        for label in named
+    }
     given = order.relations()
     for (first, second), wanted in _orders(scene).items():
         signs = {given.get(pair) for pair in product(own[first], own[second])} - {None}
@@ -444,12 +443,6 @@ def _words_in(label: str, content: Content) -> frozenset[str] | None:
     words = content.words()
     present = in_words_of(own, words)
     return frozenset(present) & frozenset(words) if own else None
-
-
-def _own_words(label: str, words: Mapping[str, frozenset[str] | None]) -> frozenset[str]:
-    """The words of a text that are of this label and of no other."""
-    others = (present or () for other, present in words.items() if other != label)
-    return (words[label] or frozenset()).difference(*others)
 
 
 def _orders(scene: Scene) -> dict[tuple[str, str], int]:

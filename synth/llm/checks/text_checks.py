@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import ClassVar, Final
 
@@ -91,21 +91,17 @@ class OneLine(Check):
 
     name: ClassVar[str] = "plain"
 
-    def faults(self, case: Case) -> list[str]:
-        """Empty texts, line breaks, spaces at the ends, marks of lists and of code."""
-        return [fault for text in self.select_texts(case) for fault in _plain_faults(text)]
-
-
-def _plain_faults(text: str) -> list[str]:
-    if not words_of(text):
-        return ["a text is empty"]
-    if text != " ".join(text.split()):
-        return [f"{quote(text)} must be one line, single-spaced"]
-    if _MARKUP.search(text):
-        return [f"{quote(text)} must be plain text, without list marks, names before it or code"]
-    if text[0] in _QUOTES and text[-1] in _QUOTES:
-        return [f"{quote(text)} must not stand in quotes"]
-    return []
+    def _find_faults(self, texts: Sequence[str], case: Case) -> Iterator[str]:
+        for text in texts:
+            if not words_of(text):
+                yield "a text is empty"
+            elif text != " ".join(text.split()):
+                yield f"{quote(text)} must be one line, single-spaced"
+            elif _MARKUP.search(text):
+                kinds = "list marks, names before it or code"
+                yield f"{quote(text)} must be plain text, without {kinds}"
+            elif text[0] in _QUOTES and text[-1] in _QUOTES:
+                yield f"{quote(text)} must not stand in quotes"
 
 
 class Differs(ComparingCheck):
@@ -113,8 +109,7 @@ class Differs(ComparingCheck):
 
     name: ClassVar[str] = "differs"
 
-    def explain(self, text: str, case: Case) -> Iterator[str]:
-        """That a text reads as the original."""
+    def _explain(self, text: str, case: Case) -> Iterator[str]:
         if normalise(text) == normalise(self.original(case)):
             yield "is the original itself"
 
@@ -124,16 +119,13 @@ class Distinct(Check):
 
     name: ClassVar[str] = "distinct"
 
-    def faults(self, case: Case) -> list[str]:
-        """Every text that repeats one before it."""
+    def _find_faults(self, texts: Sequence[str], case: Case) -> Iterator[str]:
         seen: set[str] = set()
-        faults = []
-        for text in self.select_texts(case):
+        for text in texts:
             plain = normalise(text)
             if plain in seen:
-                faults.append(f"{quote(text)} is given twice")
+                yield f"{quote(text)} is given twice"
             seen.add(plain)
-        return faults
 
 
 class Words(TextCheck):
@@ -149,8 +141,7 @@ class Words(TextCheck):
     least: int = Field(default=1, ge=0)
     most: int = Field(default=10_000, ge=1)
 
-    def explain(self, text: str, case: Case) -> Iterator[str]:
-        """That a text is too short or too long."""
+    def _explain(self, text: str, case: Case) -> Iterator[str]:
         count = word_count(text)
         if count < self.least:
             yield f"has {count} words; at least {self.least} are needed"
@@ -173,15 +164,13 @@ class TextCount(Check):
     most: int = Field(default=100, ge=1)
     field: NeededField = ""
 
-    def faults(self, case: Case) -> list[str]:
-        """Too few texts, or too many."""
+    def _find_faults(self, texts: Sequence[str], case: Case) -> Iterator[str]:
         given = case.field(self.field) if self.field else None
         most = given if isinstance(given, int) else self.most
-        count = len(self.select_texts(case))
-        if count > most:
-            return [f"{count} texts are given; at most {most} are asked for"]
-        least = min(self.least, most)
-        return [f"{count} texts are given; at least {least} are needed"] if count < least else []
+        if len(texts) > most:
+            yield f"{len(texts)} texts are given; at most {most} are asked for"
+        elif len(texts) < (least := min(self.least, most)):
+            yield f"{len(texts)} texts are given; at least {least} are needed"
 
 
 class Language(TextCheck):
@@ -202,8 +191,7 @@ class Language(TextCheck):
         said = {self.field} if role is SettingRole.NEEDED and not self.code else set()
         return super().named(role) | said
 
-    def explain(self, text: str, case: Case) -> Iterator[str]:
-        """That a text reads as another language, or, if it has some words, as none."""
+    def _explain(self, text: str, case: Case) -> Iterator[str]:
         wanted = self.code or str(case.field(self.field))
         languages = detect_languages(text)
         if wanted in languages or (not languages and word_count(text) <= _UNDECIDED):

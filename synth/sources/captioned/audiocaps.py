@@ -8,12 +8,11 @@ the names in common use.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import ClassVar, Final
 
 from synth.sources.reading.base import ClipRef
-from synth.sources.reading.collected import AudioFiles, Collected, find_tables, stems
-from synth.sources.reading.tables import Columns, read_rows
+from synth.sources.reading.collected import Collected, find_tables, stems
+from synth.sources.reading.tables import Columns, TableRow, read_rows
 
 COLUMNS: Final = ("audiocap_id", "youtube_id", "start_time", "caption")
 SPLITS: Final = ("train", "val", "test")
@@ -36,28 +35,20 @@ class AudioCaps(Collected):
         tables = find_tables(self.root, SPLITS, "SPLIT.csv", expected, _MEND)
         files = self.files()
         for split, path in tables.items():
-            yield from self._split(split, path, files)
-
-    def _split(self, split: str, path: Path, files: AudioFiles | None) -> Iterator[ClipRef]:
-        captions: dict[tuple[str, str], list[str]] = {}
-        ids: dict[tuple[str, str], str] = {}
-        for row in read_rows(path, Columns(COLUMNS, _MEND)):
-            row.seconds("start_time")
-            if not row["youtube_id"]:
-                row.refuse("names no youtube_id")
-            key = (row["youtube_id"], row["start_time"])
-            texts = captions.setdefault(key, [])
-            if row["caption"].strip():
-                texts.append(row["caption"])
-            ids.setdefault(key, row["audiocap_id"])
-        for (youtube_id, start), texts in captions.items():
-            names = (*stems(youtube_id, start, CLIP_S), ids[youtube_id, start])
-            yield ClipRef(
-                id=f"audiocaps/{youtube_id}_{start}",
-                location=files.find_stem(*names) if files else names[0],
-                captions=tuple(texts),
-                recording=f"youtube/{youtube_id}",
-                attribution=f"AudioCaps; YouTube {youtube_id}",
-                split=split,
-                duration_s=CLIP_S,
-            )
+            clips: dict[tuple[str, str], list[TableRow]] = {}
+            for row in read_rows(path, Columns(COLUMNS, _MEND)):
+                row.seconds("start_time")
+                if not row["youtube_id"]:
+                    row.refuse("names no youtube_id")
+                clips.setdefault((row["youtube_id"], row["start_time"]), []).append(row)
+            for (youtube_id, start), rows in clips.items():
+                names = (*stems(youtube_id, start, CLIP_S), rows[0]["audiocap_id"])
+                yield ClipRef(
+                    id=f"audiocaps/{youtube_id}_{start}",
+                    location=files.find_stem(*names) if files else names[0],
+                    captions=tuple(row["caption"] for row in rows if row["caption"].strip()),
+                    recording=f"youtube/{youtube_id}",
+                    attribution=f"AudioCaps; YouTube {youtube_id}",
+                    split=split,
+                    duration_s=CLIP_S,
+                )

@@ -83,7 +83,11 @@ class Clotho(Collected):
         metadata = {row["file_name"]: row for row in drop_duplicates(rows, "file_name")}
         for name, texts in captions.items():
             known: Mapping[str, str] = metadata.get(name, {})
-            stem, number = name.removesuffix(".wav"), _freesound(known)
+            stem, keywords = name.removesuffix(".wav"), known.get("keywords", "")
+            numbered = _ID.fullmatch(known.get("sound_id", "").strip())
+            numbered = numbered or _LINK.search(known.get("sound_link", ""))
+            number = numbered[1] if numbered else ""  # Freesound's
+            tags = texts_of(keywords, ";") if self.keywords else ()
             seconds = _seconds(known.get("start_end_samples", ""))
             text = known.get("license", "").strip()
             refusal = ""
@@ -99,14 +103,10 @@ class Clotho(Collected):
                 licence="unknown" if text.lower() == NOT_FOUND else parse_licence(text).id,
                 attribution=_attribution(known, name, number),
                 split=split,
-                tags=self._tags(known),
+                tags=tuple(Tag("", tag) for tag in dict.fromkeys(tags)),
                 duration_s=seconds,
                 refusal=refusal,
             )
-
-    def _tags(self, row: Mapping[str, str]) -> tuple[Tag, ...]:
-        names = texts_of(row.get("keywords", ""), ";") if self.keywords else ()
-        return tuple(Tag("", name) for name in dict.fromkeys(names))
 
 
 def _folders(split: str) -> tuple[str, ...]:
@@ -125,14 +125,6 @@ def _seconds(samples: str) -> Seconds | None:
     if span is None or int(span[2]) <= int(span[1]):
         return None
     return (int(span[2]) - int(span[1])) / RATE
-
-
-def _freesound(row: Mapping[str, str]) -> str:
-    """The Freesound id, "" where the metadata do not say."""
-    number = _ID.fullmatch(row.get("sound_id", "").strip()) or _LINK.search(
-        row.get("sound_link", "")
-    )
-    return number[1] if number else ""
 
 
 def _attribution(row: Mapping[str, str], name: str, number: str) -> str:

@@ -80,6 +80,7 @@ class Macs(Collected):
         files = self.files()
         for name, annotated in annotations.items():
             stem = name.removesuffix(".wav")
+            parts = _NAME.fullmatch(stem)
             tags = Counter(
                 tag
                 for annotation in annotated
@@ -92,7 +93,7 @@ class Macs(Collected):
                 location=files.find_path(f"audio/{name}", name) if files else name,
                 labels=tuple(tag for tag, _ in tags.most_common()),
                 captions=tuple(sentence for sentence in sentences if sentence),
-                recording=_recording(stem),
+                recording=f"macs/{parts['city']}-{parts['place']}" if parts else f"macs/{stem}",
                 licence=parse_licence(LICENCE).id,
                 attribution=f"MACS; TAU Urban Acoustic Scenes 2019 (Tampere University), {name}",
                 duration_s=CLIP_S,
@@ -119,8 +120,3 @@ def _refuse_deep(text: str, path: Path) -> None:
         depth -= isinstance(event, yaml.CollectionEndEvent)
         if depth > MOST_NESTED:
             raise SourceError(f"{path}: is nested too deep", fix=FIX_FILE)
-
-
-def _recording(stem: str) -> str:
-    name_parts = _NAME.fullmatch(stem)
-    return f"macs/{name_parts['city']}-{name_parts['place']}" if name_parts else f"macs/{stem}"

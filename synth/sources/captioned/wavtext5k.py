@@ -19,7 +19,7 @@ from typing import ClassVar, Final
 from synth.labels.lexicon import Tag
 from synth.sources.reading.base import ClipRef
 from synth.sources.reading.collected import Collected, refuse_absent
-from synth.sources.reading.tables import Columns, TableRow, drop_duplicates, read_list, read_rows
+from synth.sources.reading.tables import Columns, drop_duplicates, read_list, read_rows
 
 FILE: Final = "WavText5K.csv"
 COLUMNS: Final = ("view_link", "download_link", "title", "description", "fname", "tags")
@@ -59,32 +59,21 @@ class WavText5K(Collected):
         refuse_absent(self.root, [path] if path.is_file() else [], FILE, _MEND)
         files = self.files()
         for row in drop_duplicates(read_rows(path, Columns(COLUMNS, _MEND)), "fname"):
-            name = row["fname"]
-            site, number = _origin(row)
-            tags = _tags(row)
+            name, link = row["fname"], row["view_link"]
+            site = _SITE.match(link)
+            if site is None:
+                row.refuse(f"view_link is {link!r}, expected a page of BigSoundBank or SoundBible")
+            origin, number = site["big"] or site["bible"], site["number"] or site["id"]
+            # A Python list in text, of which one item may be a scrap of HTML.
+            listed = _LINK.sub(lambda item: repr(_ELEMENT.sub("", item[0])), row["tags"])
+            tags = map(str.strip, read_list(listed, f"{row.where}: tags"))
             places = (f"{folder}/{name}" for folder in FOLDERS)
             caption = " ".join(row["description"].split())
             yield ClipRef(
                 id=f"wavtext5k/{name.removesuffix('.wav')}",
                 location=files.find_path(*places) if files else name,
                 captions=(caption,) if caption else (),
-                recording=f"{site}/{number}",
-                attribution=f'"{row["title"].strip()}" ({row["view_link"]}), {_TITLES[site]}',
-                tags=tags if self.keywords else (),
+                recording=f"{origin}/{number}",
+                attribution=f'"{row["title"].strip()}" ({link}), {_TITLES[origin]}',
+                tags=tuple(Tag("", tag) for tag in dict.fromkeys(tags) if tag and self.keywords),
             )
-
-
-def _origin(row: TableRow) -> tuple[str, str]:
-    site = _SITE.match(row["view_link"])
-    if site is None:
-        row.refuse(
-            f"view_link is {row['view_link']!r}, expected a page of BigSoundBank or SoundBible"
-        )
-    return site["big"] or site["bible"], site["number"] or site["id"]
-
-
-def _tags(row: TableRow) -> tuple[Tag, ...]:
-    """The items of a Python list in text, of which one may be a scrap of HTML."""
-    text = _LINK.sub(lambda item: repr(_ELEMENT.sub("", item[0])), row["tags"])
-    names = (name.strip() for name in read_list(text, f"{row.where}: tags"))
-    return tuple(Tag("", name) for name in dict.fromkeys(names) if name)

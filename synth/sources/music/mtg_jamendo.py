@@ -38,7 +38,7 @@ from synth.sources.reading.files import (
     require_file,
 )
 from synth.sources.reading.tables import FIX_ROW, seconds_of
-from synth.sources.reading.tag_files import JamendoTrack, read_jamendo
+from synth.sources.reading.tag_files import TaggedRecording, read_jamendo
 
 PARTS: Final = ("train", "validation", "test")
 _MEND: Final = "give the folder of the repository mtg-jamendo-dataset, or of its autotagging*.tsv"
@@ -77,7 +77,13 @@ class MtgJamendo(Collected):
         """One clip a track."""
         tables = self._tables()
         files = self.files()
-        merged = _read_merges(self._companion("tag_map.json"))
+        tag_map = self._companion("tag_map.json")
+        spellings = read_form(tag_map, dict[str, dict[str, str]]) if tag_map else {}
+        merged = {
+            (category, name): into
+            for category, names in spellings.items()
+            for name, into in names.items()
+        }
         rights = read_rights(self._companion("audio_licenses.txt"))
         seen: dict[str, Path] = {}
         for split, table in tables:
@@ -114,22 +120,20 @@ class MtgJamendo(Collected):
         stem = f"autotagging_{self.subset}" if self.subset else "autotagging"
         folders = (f"data/splits/split-{self.split}", f"splits/split-{self.split}", "")
         for folder in folders if self.split is not None else ():
-            paths = [(part, self.root / folder / f"{stem}-{part}.tsv") for part in PARTS]
-            if present := [(part, path) for part, path in paths if path.is_file()]:
+            parts = [(part, self.root / folder / f"{stem}-{part}.tsv") for part in PARTS]
+            if present := [(part, path) for part, path in parts if path.is_file()]:
                 return present
         names = (
             (f"{stem}.tsv",) if self.subset else ("raw_30s_cleantags_50artists.tsv", f"{stem}.tsv")
         )
-        whole = self._first(*(folder + name for folder in ("data/", "") for name in names))
+        paths = (self.root / folder / name for folder in ("data", "") for name in names)
+        whole = next(filter(Path.is_file, paths), None)
         refuse_absent(self.root, [whole] if whole else [], f"{stem}*.tsv", _MEND)
         return [("", whole)] if whole else []
 
     def _companion(self, name: str) -> Path | None:
         paths = (optional_file(self.root / folder / name, "a companion") for folder in ("", "data"))
         return next((path for path in paths if path), None)
-
-    def _first(self, *names: str) -> Path | None:
-        return next((path for name in names if (path := self.root / name).is_file()), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +180,7 @@ def track_number(track_id: str, where: str) -> str:
 
 def _ref(
     table: Path,
-    track: JamendoTrack,
+    track: TaggedRecording,
     split: str,
     files: AudioFiles | None,
     rights: Mapping[str, TrackRights],
@@ -195,13 +199,3 @@ def _ref(
         tags=track.tags,
         duration_s=seconds_of(track.duration, "DURATION", where, is_length=True),
     )
-
-
-def _read_merges(path: Path | None) -> dict[tuple[str, str], str]:
-    if path is None:
-        return {}
-    return {
-        (category, name): into
-        for category, names in read_form(path, dict[str, dict[str, str]]).items()
-        for name, into in names.items()
-    }

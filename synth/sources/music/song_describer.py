@@ -18,10 +18,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar, Final, Literal
 
-from synth.labels.lexicon import Tag
 from synth.sources.music.mtg_jamendo import TrackRights, read_rights, track_number
 from synth.sources.reading.base import ClipRef
-from synth.sources.reading.collected import AudioFiles, Collected
+from synth.sources.reading.collected import Collected
 from synth.sources.reading.files import optional_file, require_folder
 from synth.sources.reading.tables import Columns, TableRow, read_rows
 from synth.sources.reading.tag_files import read_jamendo
@@ -57,39 +56,24 @@ class SongDescriber(Collected):
             if self.subset == "full" or is_valid:
                 rows.setdefault(track_number(row["track_id"], row.where), []).append(row)
         rights = read_rights(optional_file(self.root / RIGHTS, "the licences"))
-        tags = self._tags()
+        path = optional_file(self.root / TAGS, "the table of tags")
+        tags = {
+            track_number(track.id, f"{path}: line {track.line}"): track.tags
+            for track in (read_jamendo(path) if path else ())
+        }
         files = self.files()
         for number, captions in rows.items():
-            yield self._ref(number, captions, files, rights, tags)
-
-    def _ref(
-        self,
-        number: str,
-        captions: list[TableRow],
-        files: AudioFiles | None,
-        rights: dict[str, TrackRights],
-        tags: dict[str, tuple[Tag, ...]],
-    ) -> ClipRef:
-        first = captions[0]
-        cut = f"{first['path'].removesuffix('.mp3')}.2min.mp3"
-        right = rights.get(number, TrackRights(f"Jamendo track {number}", "unknown"))
-        return ClipRef(
-            id=f"song_describer/{number}",
-            location=files.find_path(cut, f"audio/{cut}", first["path"]) if files else cut,
-            captions=tuple(text for row in captions if (text := row["caption"].strip())),
-            recording=f"jamendo/{number}",
-            licence=right.licence,
-            attribution=f"{right.credit}; Song Describer",
-            split="test",
-            tags=tags.get(number, ()),
-            duration_s=min(first.seconds("duration", is_length=True), CUT_S),
-        )
-
-    def _tags(self) -> dict[str, tuple[Tag, ...]]:
-        path = optional_file(self.root / TAGS, "the table of tags")
-        if path is None:
-            return {}
-        return {
-            track_number(track.id, f"{path}: line {track.line}"): track.tags
-            for track in read_jamendo(path)
-        }
+            first = captions[0]
+            cut = f"{first['path'].removesuffix('.mp3')}.2min.mp3"
+            right = rights.get(number, TrackRights(f"Jamendo track {number}", "unknown"))
+            yield ClipRef(
+                id=f"song_describer/{number}",
+                location=files.find_path(cut, f"audio/{cut}", first["path"]) if files else cut,
+                captions=tuple(text for row in captions if (text := row["caption"].strip())),
+                recording=f"jamendo/{number}",
+                licence=right.licence,
+                attribution=f"{right.credit}; Song Describer",
+                split="test",
+                tags=tags.get(number, ()),
+                duration_s=min(first.seconds("duration", is_length=True), CUT_S),
+            )

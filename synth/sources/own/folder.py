@@ -7,7 +7,7 @@ column `path`.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, takewhile
 from pathlib import Path
@@ -150,16 +150,12 @@ class FolderSource(FileSource):
             if is_odd and (reason := explain_escape(location, self.root)):
                 line = f"{place.rpartition(': ')[2]} of {path.name}"
                 clips[location] = replace(clips[location], refusal=f"{reason} ({line})")
-        if row.keys().isdisjoint(("label", "tags", *captions)):
-            yield from self._label_by_folder(clips.values())
-        else:
+        if not row.keys().isdisjoint(("label", "tags", *captions)):
             yield from clips.values()
-
-    def _label_by_folder(self, clips: Collection[ClipRef]) -> Iterator[ClipRef]:
-        """The clips of an index that says no word of them."""
-        folders = find_split_folders(self.root, (Path(ref.location) for ref in clips))
-        for ref in clips:
-            label, split = folders.read(Path(ref.location))
+            return
+        folders = find_split_folders(self.root, map(Path, clips))
+        for location, ref in clips.items():
+            label, split = folders.read(Path(location))
             yield replace(ref, labels=label, split=ref.split or split)
 
     def _ref(self, location: str, row: TableRow, captions: Sequence[str]) -> ClipRef:

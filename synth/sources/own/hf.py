@@ -105,11 +105,16 @@ class RowSource(Settings):
         return self._list_refs(tables)
 
     def _list_tables(self) -> Iterator[SoundTable]:
-        """The Parquet files, in the order of their paths."""
+        """The Parquet files by path, each with the split that the card says, or its name."""
         root = self.root
         is_one = root.is_file()
         paths = [root] if is_one else [p for p in walk(root) if p.suffix == ".parquet"]
-        yield from _name_tables(self.folder, sorted(paths))
+        card = Card.read(self.folder)
+        places = [path.relative_to(self.folder) for path in sorted(paths)]
+        splits = [card.split_of(place) or find_split(place) for place in places]
+        unknown = None if any(splits) else ""
+        for place, split in zip(places, splits, strict=True):
+            yield SoundTable(place, split or unknown)
 
     def _list_refs(self, tables: Sequence[SoundTable]) -> Iterator[ClipRef]:
         card = Card.read(self.folder)
@@ -259,17 +264,6 @@ def _dig(value: Any, name: str) -> Any:
         return value[name]
     head, _, rest = name.partition(".")
     return _dig(value[head], rest) if rest and head in value else None
-
-
-def _name_tables(folder: Path, paths: Sequence[Path]) -> list[SoundTable]:
-    """The tables at some paths, with the splits that the dataset's card says, or their names."""
-    card = Card.read(folder)
-    places = [path.relative_to(folder) for path in paths]
-    splits = [card.split_of(place) or find_split(place) for place in places]
-    unknown = None if any(splits) else ""
-    return [
-        SoundTable(place, split or unknown) for place, split in zip(places, splits, strict=True)
-    ]
 
 
 _HF_MEND: Final = "give a folder that save_to_disk wrote, or a downloaded dataset's folder"
