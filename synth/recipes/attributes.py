@@ -221,10 +221,8 @@ class AttributePairs(SplitGroups[Attributes]):
         return by_label(self._plain)
 
     @cached_property
-    def _renditions(self) -> Mapping[Quantity, Sequence[Sequence[Clip]]]:
-        """By quantity that is told of treated clips, the recordings with all that is told of."""
-        told = filter(needs_treatment, self.settings.attributes)
-        return {quantity: self._list_renditions(quantity) for quantity in map(Quantity, told)}
+    def _renditions(self) -> dict[Quantity, Sequence[Sequence[Clip]]]:
+        return {}
 
     @cached_property
     def _treated(self) -> Mapping[tuple[str, str], Clip]:
@@ -238,9 +236,7 @@ class AttributePairs(SplitGroups[Attributes]):
         edit = EditKind.BACKGROUND if attribute == "background" else Quantity(attribute)
         style, rate = self.settings.style, self.setting.rate
         for _ in range(_TRIES):
-            draw = getattr(self, f"_draw_{attribute}", None)
-            drawn = draw(rng) if draw else self._draw_treated(Quantity(attribute), turn, rng)
-            members = list(drawn)
+            members = list(self._draw(attribute, turn, rng))
             if not members or not all(can_say(claim) for _, claim in members):
                 continue
             scenes, claims = zip(*members, strict=True)
@@ -257,7 +253,23 @@ class AttributePairs(SplitGroups[Attributes]):
             fix=f"add clips to split {self.split}, or leave the attribute out",
         )
 
-    # Members by attribute; `_draw_treated` draws those of which there is no more to tell.
+    def _draw(self, attribute: Attribute, turn: int, rng: np.random.Generator) -> Members:
+        draw = self._drawers.get(attribute)
+        return draw(rng) if draw else self._draw_treated(Quantity(attribute), turn, rng)
+
+    @cached_property
+    def _drawers(self) -> Mapping[str, Callable[[np.random.Generator], Members]]:
+        return {
+            Quantity.DURATION: self._draw_duration,
+            Quantity.LONGER: self._draw_longer,
+            Quantity.GAP: self._draw_gap,
+            Quantity.ONSET: self._draw_onset,
+            Quantity.POSITION: self._draw_position,
+            Quantity.LOUDER: self._draw_louder,
+            EditKind.BACKGROUND: self._draw_background,
+            Quantity.AGAIN_LOUDER: self._draw_louder_again,
+            Quantity.TREND: self._draw_trend,
+        }
 
     def _draw_duration(self, rng: np.random.Generator) -> Members:
         clip = pick(self._plain, rng)
@@ -271,67 +283,82 @@ class AttributePairs(SplitGroups[Attributes]):
             yield retake(run, frames=frames), _claim(Quantity.DURATION, frames, run)
 
     def _draw_longer(self, rng: np.random.Generator) -> Members:
-        for one, other in self._pick_two(rng, self._cut_run):
-            longest = min(one.heard.frames, other.heard.frames)
-            shorter = int(longest / LENGTHS)
-            pause = self._draw_pause(rng)
-            claims = _mirror(Quantity.LONGER, one, other, rng)
-            for claim, lasts in zip(claims, ((longest, shorter), (shorter, longest)), strict=True):
-                sounds = (retake(one, frames=lasts[0]), retake(other, frames=lasts[1]))
-                yield _join(*sounds, pause), claim
+        pair = self._pick_two(rng, self._cut_run)
+        if pair is None:
+            return
+        one, other = pair
+        longest = min(one.heard.frames, other.heard.frames)
+        shorter = int(longest / LENGTHS)
+        pause = self._draw_pause(rng)
+        more, less = _mirror(Quantity.LONGER, one, other, rng)
+        for claim, one_lasts, other_lasts in ((more, longest, shorter), (less, shorter, longest)):
+            scene = _join(retake(one, frames=one_lasts), retake(other, frames=other_lasts), pause)
+            yield scene, claim
 
     def _draw_gap(self, rng: np.random.Generator) -> Members:
-        for pair in self._pick_two(rng, partial(self._cut_loud, rng=rng)):
-            gap = int(rng.choice(GAPS_S)) * self.setting.rate
-            for pause in (0, gap):
-                yield _join(*pair, pause), _claim(Quantity.GAP, pause, *pair)
+        pair = self._pick_two(rng, partial(self._cut_loud, rng=rng))
+        if pair is None:
+            return
+        gap = int(rng.choice(GAPS_S)) * self.setting.rate
+        for pause in (0, gap):
+            yield _join(*pair, pause), _claim(Quantity.GAP, pause, *pair)
 
     def _draw_onset(self, rng: np.random.Generator) -> Members:
-        for bed, sound in self._draw_over_bed(rng):
-            rate, room = self.setting.rate, bed.heard.frames - sound.heard.frames
-            tenths = 10 * room // rate
-            earliest = round(10 * _EARLIEST_S)
-            # Whoever hears it still at the second time may say that it is heard then.
-            apart = round(10 * max(_APART_S, sound.heard.frames / rate + _OVER_S))
-            if tenths <= earliest + apart:
-                return
-            first = int(rng.integers(earliest, tenths - apart))
-            second = int(rng.integers(first + apart, tenths))
-            for tenth in (first, second):
-                onset = tenth * rate // 10
-                yield Overlay(bed, sound, onset), _claim(Quantity.ONSET, onset, sound)
+        pair = self._draw_over_bed(rng)
+        if pair is None:
+            return
+        bed, sound = pair
+        rate, room = self.setting.rate, bed.heard.frames - sound.heard.frames
+        tenths = 10 * room // rate
+        earliest = round(10 * _EARLIEST_S)
+        # Whoever hears it still at the second time may say that it is heard then.
+        apart = round(10 * max(_APART_S, sound.heard.frames / rate + _OVER_S))
+        if tenths <= earliest + apart:
+            return
+        first = int(rng.integers(earliest, tenths - apart))
+        second = int(rng.integers(first + apart, tenths))
+        for tenth in (first, second):
+            onset = tenth * rate // 10
+            yield Overlay(bed, sound, onset), _claim(Quantity.ONSET, onset, sound)
 
     def _draw_position(self, rng: np.random.Generator) -> Members:
-        for bed, sound in self._draw_over_bed(rng):
-            room = bed.heard.frames - sound.heard.frames
-            # Two of three, as each sentence must be false as often as it is true.
-            for part in shuffle(list(Part), rng)[:2]:
-                yield Overlay(bed, sound, room * part // 2), _claim(Quantity.POSITION, part, sound)
+        pair = self._draw_over_bed(rng)
+        if pair is None:
+            return
+        bed, sound = pair
+        room = bed.heard.frames - sound.heard.frames
+        # Two of three, as each sentence must be false as often as it is true.
+        for part in shuffle(list(Part), rng)[:2]:
+            yield Overlay(bed, sound, room * part // 2), _claim(Quantity.POSITION, part, sound)
 
     def _draw_louder(self, rng: np.random.Generator) -> Members:
-        for pair in self._pick_two(rng, partial(self._cut_loud, rng=rng)):
-            pause = self._draw_pause(rng)
-            apart = self._set_apart(*pair, self.settings.apart_db)
-            claims = _mirror(Quantity.LOUDER, *pair, rng) if apart else ()
+        pair = self._pick_two(rng, partial(self._cut_loud, rng=rng))
+        if pair is None:
+            return
+        pause = self._draw_pause(rng)
+        apart = self._set_apart(*pair, self.settings.apart_db)
+        if apart:
+            claims = _mirror(Quantity.LOUDER, *pair, rng)
             for sounds, claim in zip(apart, claims, strict=True):
                 yield _join(*sounds, pause), claim
 
     def _draw_background(self, rng: np.random.Generator) -> Members:
-        for pair in self._pick_two(rng, self._cut_run):
-            frames = min(sound.heard.frames for sound in pair)
-            if frames < _TOGETHER_S * self.setting.rate:
-                return
-            one, other = (retake(sound, frames=frames) for sound in pair)
-            names = one.label, other.label
-            # Else they may begin, or end, a moment apart to somebody, and neither be in the other.
-            rim = round(_RIM_S * self.setting.rate)
-            inner = retake(other, start=other.heard.start + rim, frames=frames - 2 * rim)
-            claims = claim_background(*names), claim_background(*names[::-1])
-            apart = self._set_apart(one, inner, *_BEHIND_DB)
-            for sounds, claim in zip(apart, claims, strict=False):
-                yield Overlay(*sounds, rim), claim
+        pair = self._pick_two(rng, self._cut_run)
+        if pair is None:
+            return
+        frames = min(sound.heard.frames for sound in pair)
+        if frames < _TOGETHER_S * self.setting.rate:
+            return
+        one, other = (retake(sound, frames=frames) for sound in pair)
+        # Else they may begin, or end, a moment apart to somebody, and neither lies in the other.
+        rim = round(_RIM_S * self.setting.rate)
+        inner = retake(other, start=other.heard.start + rim, frames=frames - 2 * rim)
+        claims = claim_background(one.label, other.label), claim_background(other.label, one.label)
+        apart = self._set_apart(one, inner, *_BEHIND_DB)
+        for sounds, claim in zip(apart, claims, strict=False):
+            yield Overlay(*sounds, rim), claim
 
-    def _draw_again_louder(self, rng: np.random.Generator) -> Members:
+    def _draw_louder_again(self, rng: np.random.Generator) -> Members:
         loud = self._cut_loud(pick(self._plain, rng), rng)
         quiet = amplify_sound(loud, -self.settings.apart_db)
         return self._repeat(loud, quiet, Quantity.AGAIN_LOUDER, rng)
@@ -388,7 +415,9 @@ class AttributePairs(SplitGroups[Attributes]):
 
     def _draw_renditions(self, quantity: Quantity, rng: np.random.Generator) -> Sequence[Clip]:
         """One recording in every treatment that a quantity is told of; none where none has all."""
-        every = self._renditions[quantity]
+        every = self._renditions.get(quantity)
+        if every is None:
+            every = self._renditions[quantity] = self._list_renditions(quantity)
         return pick(every, rng) if every else ()
 
     def _list_renditions(self, quantity: Quantity) -> Sequence[Sequence[Clip]]:
@@ -410,17 +439,18 @@ class AttributePairs(SplitGroups[Attributes]):
 
     def _pick_two(
         self, rng: np.random.Generator, cut: Callable[[Clip], Event | None]
-    ) -> Iterator[tuple[Event, Event]]:
-        """Two sounds of other labels and recordings, as `cut` leaves them, if there are such."""
+    ) -> tuple[Event, Event] | None:
+        """Two sounds of other labels and recordings, as `cut` leaves them."""
         first = pick(self._plain, rng)
         one = cut(first)
         if one is None:
-            return
-        for label in shuffle([*self._by_label], rng)[:_PARTNERS]:
+            return None
+        labels = [*self._by_label]
+        for label in shuffle(labels, rng)[:_PARTNERS]:
             second = pick(self._by_label[label], rng)
             if self._are_apart(first, second) and (other := cut(second)) is not None:
-                yield one, other
-                return
+                return one, other
+        return None
 
     def _are_apart(self, one: Clip, other: Clip) -> bool:
         """Whether two clips are of other recordings, and of labels that nobody confuses."""
@@ -428,15 +458,17 @@ class AttributePairs(SplitGroups[Attributes]):
             one.labels[0], other.labels[0]
         )
 
-    def _draw_over_bed(self, rng: np.random.Generator) -> Iterator[tuple[Event, Event]]:
-        """A steady sound, and a short one that is heard over it, if the two that are drawn are."""
+    def _draw_over_bed(self, rng: np.random.Generator) -> tuple[Event, Event] | None:
+        """A steady sound, and a short one that is heard over it."""
         bed = pick(self._plain, rng)
         run = self._find_run(bed)
-        if run is not None and run.heard.frames >= _BED_S * self.setting.rate:
-            clip = pick(self._plain, rng)
-            if self._are_apart(bed, clip):
-                longest = min(run.heard.frames // _BED_PARTS, self._longest)
-                yield amplify_sound(run, -_BED_DB), take(clip, longest, self.setting, rng)
+        if run is None or run.heard.frames < _BED_S * self.setting.rate:
+            return None
+        clip = pick(self._plain, rng)
+        if not self._are_apart(bed, clip):
+            return None
+        longest = min(run.heard.frames // _BED_PARTS, self._longest)
+        return amplify_sound(run, -_BED_DB), take(clip, longest, self.setting, rng)
 
     def _set_apart(
         self, one: Event, other: Event, least_db: Decibels, most_db: Decibels | None = None
