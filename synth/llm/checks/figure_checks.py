@@ -159,10 +159,17 @@ def find_measures(text: str) -> Counter[str]:
 
 def _compares_alike(text: str, original: str) -> bool:
     """Whether what stands on either side of "than" stands there in both, or neither has one."""
-    halves = [sentence.casefold().split(" than ", 1) for sentence in (text, original)]
-    if min(map(len, halves)) < 2:
-        return len(halves[0]) == len(halves[1])
-    (a, b), (c, d) = ([frozenset(re.findall(r"\w+", side)) for side in half] for half in halves)
-    (left, right), (first, second) = (a - b, b - a), (c - d, d - c)
-    kept = len(left & first) + len(right & second)
-    return kept > len(left & second) + len(right & first)
+    halves, others = (_split_at_than(sentence) for sentence in (text, original))
+    if halves is None or others is None:
+        return halves is others
+    (left, right), (first, second) = halves, others
+    return len(left & first) + len(right & second) > len(left & second) + len(right & first)
+
+
+def _split_at_than(text: str) -> tuple[frozenset[str], frozenset[str]] | None:
+    """The words on either side of "than" alone; None without one."""
+    first, than, second = text.casefold().partition(" than ")
+    if not than:
+        return None
+    words, others = (frozenset(re.findall(r"\w+", side)) for side in (first, second))
+    return words - others, others - words
