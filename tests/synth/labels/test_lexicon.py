@@ -51,6 +51,9 @@ from synth.labels.words import APOSTROPHES, COMPOUND, plain_words, tokenize, wor
 from synth.sources.procedural.foley import CLASSES
 from synth.sources.sounds.esc50 import ESC50_NAMES
 from tests.kit.cases import cases
+from tests.kit.tables import read_cases
+
+CASES = read_cases("texts/lexicon.yaml")
 
 ORDER = {"second", "later"}
 # The standard wordings: label, noun, clause and gerund of ESC-50's labels.
@@ -129,36 +132,14 @@ def test_further_wordings() -> None:
     assert [label for label in named if not 3 <= len(wordings(label)) <= 8] == []
 
 
-@cases(
-    ("label", "said", "clauses"),
-    [
-        ("Meow", ["count"], ["meows", "lets out a meow"]),
-        ("Meow", ["long", "pitch"], ["meows"]),
-        ("airplane", ["count"], []),
-        ("rain", ["pitch"], []),
-        ("can_opening", ["again"], []),
-        ("theremin", ["again", "long", "pitch"], ["is heard"]),
-        ("theremin", ["count"], []),
-    ],
-)
+@cases(("label", "said", "clauses"), CASES["said"])
 def test_what_can_be_said_by_each_wording(label: str, said: list[str], clauses: list[str]) -> None:
     found = [wording.clause for wording in wordings(label, said)]
     subject = "a cat " if label == "Meow" else "the sound of theremin "
     assert [clause.removeprefix(subject) for clause in found] == clauses
 
 
-@cases(
-    ("noun", "definite", "bare", "sound"),
-    [
-        ("a dog", "the dog", "dog", "the sound of a dog"),
-        ("rain", "the rain", "rain", "the sound of rain"),
-        ("the wind", "the wind", "wind", "the sound of the wind"),
-        ("some jazz", "the jazz", "jazz", "the sound of some jazz"),
-        ("someone's cough", "someone's cough", "cough", "the sound of someone's cough"),
-        ("the hum of bees", "the hum of bees", "hum of bees", "the hum of bees"),
-        ("the cheers of people", "the cheers of people", "cheers of people", ""),
-    ],
-)
+@cases(("noun", "definite", "bare", "sound"), CASES["nouns"])
 def test_nouns_in_sentences(noun: str, definite: str, bare: str, sound: str) -> None:
     phrase = Phrase("", noun, "", "")
     assert (phrase.definite, phrase.bare) == (definite, bare)
@@ -357,40 +338,7 @@ def test_parts_become_forms() -> None:
     ]
 
 
-BAD_ROWS: tuple[tuple[list[str], str], ...] = (
-    (["dog,a dog,a dog,bark,no,,animal/dog"], "8 columns, not 9"),
-    ([""], "0 columns, not 9"),
-    ([" ,a dog,a dog,bark,,no,,animal/dog"], "no label"),
-    ([DOG, DOG], "already in mine.csv, line 2"),
-    ([DOG, "dog,a dog,a dog,bark,,no,,"], "'a dog barks' is said twice"),
-    ([DOG, "dog,a dog or two,a dog,bark,,no,,"], "the noun 'a dog or two' holds 'or'"),
-    ([DOG, "dog,a hound,a hound,,,no,,"], "no verb"),
-    ([DOG, PUPPY, "puppy,a dog,a puppy,bark,,no,,"], "the noun 'a dog' is also that of 'dog'"),
-    ([DOG, PUPPY, "dog,a bark,a dog,let,out a bark,no,,"], "already in mine.csv, line 2"),
-    ([DOG, "cat,a cat,a cat,meow,,no,,animal/cat"], "comes after 'dog'"),
-    (["dog,,a dog,bark,,no,,animal/dog"], "no noun"),
-    (["dog,a dog,,bark,,no,,animal/dog"], "no subject"),
-    (["dog,a dog,a dog,,,no,,animal/dog"], "no verb"),
-    (["dog,a dog,a dog,bark loudly,,no,,animal/dog"], "'bark loudly' is not one word"),
-    (["dog,a dog,a dog,bark,,maybe,,animal/dog"], "plural is 'maybe'"),
-    (["dog,a dog,a dog,bark,,no,often,animal/dog"], "said is 'often'"),
-    (["dog,a dog,a dog,bark,,no,fast count,animal/dog"], "said is 'fast count'"),
-    (["dog,A dog,a dog,bark,,no,,animal/dog"], "the noun 'A dog' is not plain words"),
-    (["dog,a dog.,a dog,bark,,no,,animal/dog"], "'a dog.' is not plain words"),
-    (["dog,a  dog,a dog,bark,,no,,animal/dog"], "'a  dog' is not plain words"),
-    (['dog,a dog,a dog,bark,"here, there",no,,animal/dog'], "is not plain words"),
-    (["dog,a dog,a dog,bark, ,no,,animal/dog"], "is not plain words"),
-    (["dog,a dog or two,a dog,bark,,no,,animal/dog"], "the noun 'a dog or two' holds 'or'"),
-    (["dog,a dog,a dog,bark,at once,no,,animal/dog"], "holds 'once'"),
-    (["dog,a rock-and-roll dog,a dog,bark,,no,,animal/dog"], "holds 'and'"),
-    (["dog,a dog,a dog,bark,,no,,"], "the family path '' is malformed"),
-    (["dog,a dog,a dog,bark,,no,,animal/"], "'animal/' is malformed"),
-    (["dog,a dog,a dog,bark,,no,,animal/a/b/c"], "is malformed"),
-    (["dog,a dog,a dog,bark,,no,,beast/dog"], "has no known category"),
-    (["dog,a dog,a dog,bark,,no,,animal;animal/dog"], "overlap"),
-    ([DOG, "hound,a hound,a dog,bark,,no,,animal/dog"], "is also that of 'dog'"),
-    ([DOG, "hound,a dog,a hound,bay,,no,,animal/dog"], "the noun 'a dog' is also that of"),
-)
+BAD_ROWS = CASES["bad_rows"]
 
 
 def test_a_bad_row_is_told_with_its_place_and_mend() -> None:

@@ -14,6 +14,9 @@ from synth.base.rng import digest
 from synth.llm.prompt import Prompt, load_prompt, shipped_files
 from synth.llm.reply import PromptItem, read_reply
 from tests.kit.cases import cases
+from tests.kit.tables import read_cases
+
+CASES = read_cases("texts/llm_prompts.yaml")
 
 SHIPPED = [
     *("binding-negatives", "order-negatives", "paraphrase", "plausible-scenes"),
@@ -181,45 +184,7 @@ def user(content: str) -> list[dict[str, str]]:
     return [{"role": "user", "content": content}]
 
 
-@cases(
-    ("changes", "reason"),
-    [
-        ({"tempreature": 1}, "unknown setting 'tempreature'; did you mean 'temperature'"),
-        ({"version": None}, "version: is missing"),
-        ({"version": "1"}, "version: "),
-        ({"batch": 0}, "batch: "),
-        ({"temperature": 3.0}, "temperature: "),
-        ({"id": "Mine"}, "id: "),
-        ({"id": "other"}, "not the file's name"),
-        ({"answer": {"type": "string"}}, "answer: answer.type"),
-        ({"answer": {"type": "object", "properties": {"t": {"type": "x"}}}}, "answer.t.type"),
-        ({"fields": {"id": {}}}, "'id' cannot be the name"),
-        ({"texts": "txt"}, "texts: an answer has no texts at 'txt'"),
-        ({"checks": ["differ"]}, "checks.0: there is no check"),
-        ({"checks": [{"differs": "title"}]}, "checks.0.differs: 'title'"),
-        ({"checks": [{"scenes": "labels"}]}, "checks.0.scenes: 'labels'"),
-        ({"checks": [{"plain": {"of": "nothing"}}]}, "no texts at 'nothing'"),
-        ({"messages": []}, "messages: "),
-        (
-            {"messages": [{"role": "system", "content": "x"}]},
-            "the last message must have the role user",
-        ),
-        ({"messages": [{"role": "tool", "content": "x"}]}, "messages.0.role"),
-        ({"messages": user("{% for %}")}, "messages.0.content, line 1"),
-        ({"messages": user("{{ nothing }}")}, "messages.0.content: 'nothing' is undefined"),
-        ({"messages": user("{{ items[0].fields.title }}")}, "no attribute 'title'"),
-        ({"messages": user("{{ items[0] | row('title') }}")}, "'title' is not a field"),
-        ({"messages": user("{{ ''.__class__.__mro__ }}")}, "unsafe"),
-        ({"messages": user("{{ items.append(1) }}")}, "unsafe|not safely callable"),
-        ({"messages": user("{% include 'x' %}")}, "no loader"),
-        ({"examples": []}, "examples: "),
-        ({"examples": [{"fields": {}, "answer": {"text": "x"}}]}, "'caption' is missing"),
-        (
-            {"examples": [{"fields": {"caption": "x"}, "answer": {"text": "X"}}]},
-            "example-1: its answer is refused",
-        ),
-    ],
-)
+@cases(("changes", "reason"), CASES["bad_files"])
 def test_a_bad_file_is_one_clear_error(
     tmp_path: Path, changes: dict[str, Any], reason: str
 ) -> None:

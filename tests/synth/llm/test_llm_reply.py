@@ -9,6 +9,9 @@ import pytest
 
 from synth.llm.reply import AnswerError, find_violations, make_strict, read_reply, reply_schema
 from tests.kit.cases import cases
+from tests.kit.tables import read_cases
+
+CASES = read_cases("texts/llm_replies.yaml")
 
 GOOD = '{"answers": [{"id": "b", "x": 1}, {"id": "ä", "x": "€ \\u00fc"}]}'
 READ = {"b": {"x": 1}, "ä": {"x": "€ ü"}}
@@ -17,41 +20,12 @@ FENCED = f"```json\n{DRAFT}\n```\n"
 TOLD = "say <think>, </think> or [THINK]"
 
 
-@cases(
-    "text",
-    [
-        GOOD,
-        f"\n  {GOOD}\t\n",
-        f"\ufeff{GOOD}",
-        f"```json\n{GOOD}\n```",
-        f"```\n{GOOD}```",
-        f"```{GOOD}```",
-        f"```JSON  \n{GOOD}\n  ```\n",
-        f"Here you are:\n```json\n{GOOD}\n```\nAnything else?",
-        f"```json\n{GOOD}",
-        "```json\r\n" + GOOD + "\r\n```",
-    ],
-)
+@cases("text", CASES["whole"])
 def test_reads_json_within_fences_and_spaces(text: str) -> None:
     assert read_reply(text) == READ
 
 
-@cases(
-    "thoughts",
-    [
-        *(f"<{name}>{DRAFT}</{name}>" for name in ("think", "THINK", "thinking", "reasoning")),
-        f'<think type="a b">\n{FENCED}</think>\n',
-        f"<think>a<think>b</think>{DRAFT}</think>",
-        f"<think>{DRAFT}</think><think>{DRAFT}</think>",
-        f"[THINK]{DRAFT}[/THINK]",
-        f"◁think▷{DRAFT}◁/think▷",
-        f"<|channel|>analysis<|message|>{DRAFT}<|end|><|channel|>final<|message|>",
-        f"{DRAFT}</think>",
-        f"A draft:\n{FENCED}</think>",
-        "<think></think>",
-        "<think/>",
-    ],
-)
+@cases("thoughts", CASES["thoughts"])
 def test_thoughts_are_dropped_and_what_only_looks_like_them_is_kept(thoughts: str) -> None:
     told = json.dumps({"answers": [{"id": "a", "x": TOLD}]})
     assert read_reply(thoughts + GOOD) == READ
@@ -150,26 +124,7 @@ def test_reply_schema_is_strict_all_through() -> None:
     }
 
 
-@cases(
-    ("schema", "reason"),
-    [
-        (TEXT, "answer.type"),
-        ({}, "answer.type"),
-        ({"type": ["string", "null"]}, "answer.type"),
-        ({"type": "object"}, "answer.properties"),
-        ({"type": "object", "properties": {1: TEXT}}, "answer.properties"),
-        (answer(id=TEXT), "answer.id"),
-        (answer(a={"type": "text"}), "answer.a.type"),
-        (answer(a={"type": "string", "pattern": "x"}), "answer.a.pattern"),
-        (answer(a={"type": "array"}), "answer.a.items: expected a JSON schema"),
-        (answer(a={"type": "string", "enum": []}), "answer.a.enum"),
-        (answer(a={"type": "string", "enum": [1]}), "answer.a.enum"),
-        (answer(a={"type": "integer", "minimum": "0"}), "answer.a.minimum"),
-        (answer(a={"type": "array", "items": TEXT, "minItems": 1.5}), "answer.a.minItems"),
-        (answer(a=TEXT) | {"required": []}, "answer.required"),
-        (answer(a=TEXT) | {"additionalProperties": True}, "answer.additionalProperties"),
-    ],
-)
+@cases(("schema", "reason"), CASES["not_strict"])
 def test_what_is_not_strict_is_refused_by_place(schema: Any, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         reply_schema(schema)

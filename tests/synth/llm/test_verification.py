@@ -15,6 +15,9 @@ from synth.llm.reply import PromptItem
 from synth.scene.claim import Claim, claim_from_text, claim_to_text
 from synth.scene.scene import parse
 from tests.kit.cases import cases
+from tests.kit.tables import read_cases
+
+CASES = read_cases("texts/verifications.yaml")
 
 BARK_THEN_RAIN = parse("dog + rain")
 PROMPTS = Path(__file__).resolve().parents[3] / "prompts"
@@ -62,21 +65,7 @@ def test_the_order_of_the_sounds_says_nothing(verification: Verification) -> Non
     assert 120 < before < 180
 
 
-@cases(
-    ("says", "taken"),
-    [
-        ([("before", "dog rain", 0)], True),
-        ([("heard", "dog", 0), ("before", "dog rain", 0)], True),
-        ([("before", "rain dog", 0)], False),
-        ([("together", "dog rain", 0)], False),
-        ([("heard", "dog", 0), ("heard", "rain", 0)], False),
-        ([("heard", "dog", 0)], False),
-        ([("before", "dog rain", 0), ("heard", "other", 0)], False),
-        ([("before", "dog wind", 0)], False),
-        ([("before", "dog rain", 0), ("times", "dog", 2)], False),
-        ([("before", "dog rain", 0), ("absent", "wind", 0)], False),
-    ],
-)
+@cases(("says", "taken"), CASES["claims"])
 def test_only_the_very_claim_is_taken(
     verification: Verification, says: list[tuple[str, str, float]], taken: bool
 ) -> None:
@@ -90,17 +79,7 @@ def test_only_the_very_claim_is_taken(
     assert not verification.faults(_item(parse("dog")), _says(("heard", "dog", 0)))
 
 
-@cases(
-    ("says", "fault"),
-    [
-        (("before", "dog", 0), "is said of 2 different sounds"),
-        (("before", "dog dog", 0), "is said of 2 different sounds"),
-        (("times", "dog", 0), "cannot have the value 0"),
-        (("lasts", "dog", -1), "cannot have the value -1"),
-        (("heard", "cow", 0), 'is not in the list; say "other"'),
-        (("heard", "other", 0), ""),
-    ],
-)
+@cases(("says", "fault"), CASES["readings"])
 def test_what_is_no_reading_is_asked_for_again(
     verification: Verification, says: tuple[str, str, float], fault: str
 ) -> None:
@@ -125,20 +104,7 @@ def _write(folder: Path, **changes: Any) -> Path:
     return path
 
 
-@cases(
-    ("changes", "said"),
-    [
-        ({"verify": {"prompt": "reed-claim", "checks": ["same_claim"]}}, "no prompt 'reed-claim'"),
-        ({"verify": {"prompt": "rewrite", "checks": ["same_claim"]}}, "has a `verify` itself"),
-        ({"verify": {"prompt": "read-claim", "checks": ["plain"]}}, "'sounds' is missing"),
-        ({"verify": {"prompt": "read-claim", "checks": ["same"]}}, "there is no check 'same'"),
-        (
-            {"verify": {"prompt": "read-claim", "checks": [{"same_claim": "truth"}]}},
-            '"truth" is not among the fields',
-        ),
-        ({"deal": ["caption"]}, "with an enum"),
-    ],
-)
+@cases(("changes", "said"), CASES["files"])
 def test_errors_of_a_file(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
     path = _write(tmp_path, **changes)
     with pytest.raises(SpecError) as error:

@@ -18,6 +18,9 @@ from synth.recipes.base import Clip
 from tests.kit import asked
 from tests.kit.cases import cases
 from tests.kit.planned import AUDIBLE, RATE, level_clip, make_clip, make_setting, plan, spread_clips
+from tests.kit.tables import read_cases
+
+CASES = read_cases("recipes/bad_settings.yaml")
 
 TEN_S = 10 * RATE
 CAPTIONED = [
@@ -69,66 +72,7 @@ def test_a_group_is_a_pure_function_of_seed_split_and_index(name: str) -> None:
     assert plan(recipe, clips, setting, "test") != forward
 
 
-@cases(
-    ("name", "settings", "message"),
-    [
-        ("acba", {"pairs": 0}, "greater than 0"),
-        ("acba", {"pairs": {}}, "at least 1"),
-        ("acba", {"pairs": {"train": 0}}, "greater than 0"),
-        ("acba", {"relations": ()}, "one or more different ordering words"),
-        ("acba", {"relations": ("before", "before")}, "one or more different ordering words"),
-        ("acba", {"relations": ("while",)}, "joins sounds in order"),
-        ("acba", {"relations": ("during",)}, "'before', 'after'"),
-        ("acba", {"crossfade_s": -1}, "greater than or equal to 0"),
-        ("acba", {"repeats": 3}, "not permitted"),
-        ("attributes", {"attributes": ()}, "one or more different attributes"),
-        ("attributes", {"attributes": ("gap", "gap")}, "one or more different attributes"),
-        ("attributes", {"attributes": ("redder",)}, "'duration', 'longer'"),
-        ("counts", {"times": (1,)}, "two or more different numbers"),
-        ("counts", {"times": (1, 1)}, "two or more different numbers"),
-        ("counts", {"times": (0, 1)}, "two or more different numbers"),
-        ("counts", {"times": (2, 6)}, "two or more different numbers"),
-        ("counts", {"pause_s": (0.5, 0.4)}, "pause_s\n.*0.5 is above 0.4"),
-        ("edits", {"changes": []}, "one or more different changes"),
-        ("edits", {"changes": ["level", "level"]}, "one or more different changes"),
-        ("edits", {"change_db": [2, 6]}, "equal to 3"),
-        ("edits", {"pause_s": [0.5, 0.2]}, "pause_s\n.*0.5 is above 0.2"),
-        ("negation", {"inserts": -1}, "greater than or equal to 0"),
-        ("negation", {"style": "loud"}, "'paper' or 'natural'"),
-        ("scenes", {"scenes": 10}, "10 is not a multiple of the 4 variants"),
-        ("scenes", {"scenes": {"train": 8, "test": 6}}, "not a multiple of the 4 variants"),
-        ("scenes", {"scenes": 0}, "greater than 0"),
-        ("scenes", {"max_events": 13}, "less than or equal to 12"),
-        ("scenes", {"max_events": 1}, "greater than or equal to 2"),
-        ("scenes", {"variants": 1}, "greater than or equal to 2"),
-        ("scenes", {"crossfade": 0.6}, "less than or equal to 0.4"),
-        ("scenes", {"ratio": 1.0}, "less than 1"),
-        ("scenes", {"snr_db": (3, -3)}, "snr_db\n.*3 is above -3"),
-        ("scenes", {"categories": {"animal": -1}}, "greater than or equal to 0"),
-        ("scenes", {"expressions": {"a + b": 0}}, "greater than 0"),
-        ("scenes", {"background": {"of": []}}, "at least 1"),
-        ("scenes", {"captions": 0}, "greater than or equal to 1"),
-        ("scenes", {"captions": 1, "scenes": 12, "variants": 3}, "captions: 1 is too few"),
-        ("scenes", {"mixing": "loud"}, "between_class"),
-        ("scenes", {"nesting": 3}, "not permitted"),
-        ("scenes", {"polyphony": 5}, "less than or equal to 4"),
-        ("scenes", {"pause_s": (2, 1)}, "pause_s\n.*2 is above 1"),
-        (
-            "scenes",
-            {"without_replacement": True, "categories": {"animal": 2}},
-            "categories: animal cannot",
-        ),
-        (
-            "scenes",
-            {"without_replacement": True, "expressions": ["a + b"]},
-            r"expressions: a \+ b cannot",
-        ),
-        ("tag_captions", {"views": 1000}, "less than or equal to 100"),
-        ("tag_captions", {"per_category": 0}, "greater than 0"),
-        ("triplets", {"repeats": 0}, "greater than 0"),
-        ("triplets", {"max_event_s": 0}, "greater than 0"),
-    ],
-)
+@cases(("name", "settings", "message"), CASES["settings"])
 def test_bad_settings_are_refused(name: str, settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ValidationError, match=message):
         recipe_class(name)(**settings)

@@ -44,7 +44,10 @@ from synth.truth.ear import BLOCK_S
 from tests.kit import planned
 from tests.kit.cases import cases
 from tests.kit.planned import AUDIBLE, RATE, clip_of, flatten, make_clip, make_setting, spread_clips
+from tests.kit.tables import read_cases
 from tests.synth.truth.oracle import judge_draft
+
+CASES = read_cases("recipes/bad_settings.yaml")
 
 SPREAD = (
     "Bark", "Meow", "Moo", "Rain", "Thunder", "Siren", "Church bell", "Piano", "Acoustic guitar",
@@ -351,37 +354,7 @@ def test_weights_of_categories() -> None:
     assert found["music"] > found["voice"]
 
 
-@cases(
-    ("settings", "message"),
-    [
-        ({"expressions": ["Bark + Tuba"]}, r"expressions: Bark \+ Tuba names 'Tuba'"),
-        (
-            {"expressions": ["Bark + Bark"]},
-            r"'Bark' and 'Bark', which could describe the same sound",
-        ),
-        ({"expressions": ["Bark"]}, r"expressions: 'Bark' has 1 sounds"),
-        ({"expressions": [" + ".join(["any"] * 13)]}, r"expressions: 'any.*' has 13 sounds"),
-        (
-            {"expressions": ["(Bark + Rain) * Moo + Meow + Siren"]},
-            r"has 5 sounds, more than 4 \(polyphony\), but is not a sequence",
-        ),
-        (
-            {"expressions": ["Bark * Rain * Moo"], "polyphony": 2},
-            r"has 3 sounds, more than 2 \(polyphony\), but is not a sequence",
-        ),
-        *(
-            ({"expressions": [text]}, r"recipe\.scenes\.expressions: .*column")
-            for text in ("Bark +", "(Bark + Rain", "+ Rain", "Bark ++ Rain")
-        ),
-        ({"categories": {"weathr": 2}}, "no label is in category weathr"),
-        (
-            {"categories": dict.fromkeys({category(label) for label in SPREAD}, 0)},
-            "categories: every label is in a category of weight 0",
-        ),
-        ({"background": {"of": ["jungle"]}}, r"background\.of: no clip is labelled 'jungle'"),
-        ({"max_event_s": 0.05}, "sounds in a row leave 0.05 s for each"),
-    ],
-)
+@cases(("settings", "message"), CASES["plans_of_scenes"])
 def test_errors_name_the_key_and_the_mend(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(PlanError, match=message) as caught:
         plan(Scenes(scenes=24, **settings))

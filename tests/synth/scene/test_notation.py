@@ -26,6 +26,9 @@ from synth.scene.scene import (
 )
 from synth.scene.timeline import timeline
 from tests.kit.cases import cases
+from tests.kit.tables import read_cases
+
+CASES = read_cases("texts/notation.yaml")
 
 A, B, C, D = (Event(label) for label in "ABCD")
 
@@ -102,19 +105,7 @@ def test_overlay_binds_tighter_and_both_are_left_associative(text: str, scene: S
     assert parse(format_scene(scene)) == scene
 
 
-@cases(
-    ("label", "text"),
-    [
-        ("a + b", '"a + b"'),
-        ("a*b", '"a*b"'),
-        (" a", '" a"'),
-        ("(a) b", '"(a) b"'),
-        ("a )", '"a )"'),
-        ('say "a"', 'say "a"'),
-        ('"a"', '"\\"a\\""'),
-        ("+\\", '"+\\\\"'),
-    ],
-)
+@cases(("label", "text"), CASES["quoted"])
 def test_labels_that_would_be_misread_are_quoted(label: str, text: str) -> None:
     assert format_scene(Event(label)) == text
     assert parse(text) == Event(label)
@@ -131,33 +122,7 @@ def test_all_audioset_labels_round_trip(shared_data: Callable[[str], Path]) -> N
         assert format_scene(Event(label)) == label
 
 
-@cases(
-    ("text", "column", "reason"),
-    [
-        ("", 1, "label"),
-        ("   ", 4, "label"),
-        ("+ A", 1, "label"),
-        ("A +", 4, "label"),
-        ("A + + B", 5, "label"),
-        ("A * ", 5, "label"),
-        ("()", 2, "label"),
-        ("(A + B", 1, "never closed"),
-        ("A * (B + C", 5, "never closed"),
-        ("A + B)", 6, "without its"),
-        ("A (B", 3, "never closed"),
-        ("A (B + C)", 3, "before '\\('"),
-        ("A + B (C * D)", 7, "before '\\('"),
-        ("(A + B) C", 9, "expected '\\+'"),
-        ("(A) (B)", 5, "expected '\\+'"),
-        ('"A" B', 5, "expected '\\+'"),
-        ('"A" (B)', 5, "expected '\\+'"),
-        ('A + "B', 5, "never closed"),
-        ('""', 1, "visible letter"),
-        ('A + " "', 5, "visible letter"),
-        ('"a\\n"', 4, "after '"),
-        ('"a\\', 4, "after '"),
-    ],
-)
+@cases(("text", "column", "reason"), CASES["bad"])
 def test_bad_notation_points_at_the_column(text: str, column: int, reason: str) -> None:
     with pytest.raises(NotationError, match=reason) as caught:
         parse(text)

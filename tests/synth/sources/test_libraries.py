@@ -35,6 +35,8 @@ from tests.kit.libraries import (
 )
 from tests.kit.tables import DATA, read_cases
 
+CASES = read_cases("texts/licence_entries.yaml")
+
 # What is listed
 
 
@@ -493,32 +495,7 @@ def test_esc10_reads_its_own_layout(tmp_path: Path) -> None:
     refused(Esc10(root=tmp_path), "", stray.name)
 
 
-@cases(
-    ("old", "new", "field", "value"),
-    [
-        ("CC0", "CC0", "licence", "CC0-1.0"),
-        # Without a version it is 3.0, as the file's header says.
-        ("CC0", "CC-BY", "licence", "CC-BY-3.0"),
-        ("CC0", "CC-BY-NC", "licence", "CC-BY-NC-3.0"),
-        ("CC0", "CC-Sampling+", "licence", "CC-Sampling-Plus-1.0"),
-        ("CC0", "CC-BY-4.0", "licence", "CC-BY-4.0"),
-        (" bark.wav ", " Barking (close) [2], again ", "title", "Barking (close) [2], again"),
-        (" bark.wav ", "  A  herd ", "title", "A herd"),
-        (" bark.wav ", " see (http://a.org/) by me [x] ", "title", "see (http://a.org/) by me [x]"),
-        (" bark.wav ", " [DrinkingCan[Norberd]]", "title", "DrinkingCan[Norberd]"),
-        (" bark.wav ", " [loud] dog [far] ", "title", "[loud] dog [far]"),
-        (" bark.wav ", r" Lampaat m\xe4\xe4kiv\xe4t ", "title", "Lampaat määkivät"),
-        (" bark.wav ", r" sea \u200b\u200bon the road ", "title", "sea on the road"),
-        (" bark.wav ", r" C:\x00\ud800 ", "title", r"C:\x00\ud800"),
-        (" bark.wav ", " ", "title", ""),
-        ("nfrae [", "Bobby Beck [", "author", "Bobby Beck"),
-        ("nfrae [", "x [y] z [", "author", "x [y] z"),
-        ("nfrae [", "soundbyter.com [", "author", "soundbyter.com"),
-        ("nfrae [", "by by [", "author", "by by"),
-        ("- [", "\N{ZERO WIDTH NO-BREAK SPACE}- [", "author", "nfrae"),
-        ("A.ogg", "Ad.ogg", "author", "nfrae"),  # a stray letter
-    ],
-)
+@cases(("old", "new", "field", "value"), CASES["read"])
 def test_an_entry_is_read_as_freesound_shows_it(
     tmp_path: Path, old: str, new: str, field: str, value: str
 ) -> None:

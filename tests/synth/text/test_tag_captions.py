@@ -25,6 +25,9 @@ from synth.text.tags.tags import (
     phrase_tag,
 )
 from tests.kit.cases import cases
+from tests.kit.tables import read_cases
+
+CASES = read_cases("texts/tag_captions.yaml")
 
 NAMES = {
     "genre": ("rock", "pop", "ambient", "hip hop", "R&B", "jazz", "electronic", "classical"),
@@ -269,28 +272,7 @@ def test_spellings_of_one_tag() -> None:
         assert found(f"some {text}, loud", "hip-hop") == [text]
 
 
-FOUND: list[tuple[str, tuple[str, ...], list[str]]] = [
-    ("a pop rock song, then rock", ("rock", "pop rock"), ["pop rock", "rock"]),
-    ("new pop rock soul", ("new pop", "pop rock soul"), ["pop rock soul"]),
-    ("a no wave band with no voice", ("no wave", "voice"), ["no wave", "voice"]),
-    ("a song with 'guitars' and a voice", ("guitars",), ["guitars"]),
-    ("pop. Rock", ("pop rock",), []),
-    *(
-        (text, ("rock",), [])
-        for text in ("rocks", "rockabilly", "post-rock", "rock-inspired", "rock's", "bedrock", "")
-    ),
-    *(
-        (f"with {text} here", (name,), [text])
-        for text, name in (
-            ("R&B", "rnb"),
-            ("drum'n'bass", "drum and bass"),
-            ("drum & bass", "drum and bass"),
-            ("electric guitar", "electricguitar"),
-            ("children's", "childrens"),
-            ("l.a. punk", "l.a. punk"),
-        )
-    ),
-]
+FOUND = CASES["found"]
 
 
 @cases(("caption", "names", "texts"), FOUND)

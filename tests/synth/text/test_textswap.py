@@ -28,6 +28,9 @@ from synth.text.tags.tag_relations import (
 from synth.text.tags.tags import TagVocabulary
 from synth.text.textswap import SCHEMA, Dictionary, swap
 from tests.kit.cases import cases
+from tests.kit.tables import read_cases
+
+CASES = read_cases("texts/swaps.yaml")
 
 NAMES = {
     "genre": ("rock", "alternative rock", "punk", "hip hop", "classical", "jazz", "reggae"),
@@ -82,17 +85,7 @@ def explain_not_contrary(first: Tag, second: Tag) -> str:
     return near or explain_alike(first, second)
 
 
-@cases(
-    ("kind", "first", "second", "why"),
-    [
-        ("mood", "sad", "loud", "moods that may go together"),
-        ("mood", "ominous", "boisterous", "too vague"),
-        ("mood", "haunting", "inspirational", "too vague"),
-        ("genre", "electro", "Scandinavian pop", "a variety"),
-        ("genre", "rock", "vibraphone and marimba jazz", "a variety"),
-        ("genre", "pop", "rockin", "too vague"),
-    ],
-)
+@cases(("kind", "first", "second", "why"), CASES["not_contrary"])
 def test_what_does_not_contradict(kind: str, first: str, second: str, why: str) -> None:
     assert explain_not_contrary(Tag(kind, first), Tag(kind, second)) == why
 

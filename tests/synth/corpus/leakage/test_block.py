@@ -14,6 +14,9 @@ from synth.corpus.schema import CLIPS, QUARANTINE, to_table
 from synth.sources.block import BlockList, withdraw_blocked
 from tests.kit.cases import cases
 from tests.kit.known_sounds import clip, event
+from tests.kit.tables import read_cases
+
+CASES = read_cases("texts/block_lists.yaml")
 
 
 def catalogue_file(path: Path, rows: list[dict[str, Any]], *names: str) -> Path:
@@ -41,20 +44,7 @@ CLIPS_AT_HAND = [
 ]
 
 
-@cases(
-    ("text", "left"),
-    [
-        ("# the test set\n\nfreesound/1\n", ["esc50/4-2-A", "mine/dog/3.wav"]),
-        ("1\n", ["esc50/4-2-A", "mine/dog/3.wav"]),
-        ("  esc50/4-1-B  \n", ["esc50/4-1-A", "esc50/4-2-A", "mine/dog/3.wav"]),
-        ("-x_3#\n4-2-A", ["esc50/4-1-A", "esc50/4-1-B"]),
-        ("youtube/-x_3#", ["esc50/4-1-A", "esc50/4-1-B", "esc50/4-2-A"]),
-        ("freesound\nfreesound/\n/1\n11\n4-1", [row["id"] for row in CLIPS_AT_HAND]),
-        ("label, recording\ndog,freesound/1\n", ["esc50/4-2-A", "mine/dog/3.wav"]),
-        ("# made by hand\nid,label\n4-2-A,\n", ["esc50/4-1-A", "esc50/4-1-B", "mine/dog/3.wav"]),
-        ('id,recording\n"esc50/4-1-A",2\n', ["esc50/4-1-B", "mine/dog/3.wav"]),
-    ],
-)
+@cases(("text", "left"), CASES["lists"])
 @cases("bom", ["", "\ufeff"])
 def test_a_text_list_blocks_by_id_and_recording(
     tmp_path: Path, text: str, left: list[str], bom: str
