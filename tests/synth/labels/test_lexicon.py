@@ -51,7 +51,7 @@ from synth.labels.words import APOSTROPHES, COMPOUND, plain_words, tokenize, wor
 from synth.sources.procedural.foley import CLASSES
 from synth.sources.sounds.esc50 import ESC50_NAMES
 from tests.kit.cases import cases
-from tests.kit.tables import read_cases
+from tests.kit.tables import read_cases, read_rows
 
 CASES = read_cases("texts/lexicon.yaml")
 
@@ -157,16 +157,7 @@ def test_any_label_can_be_said(label: str) -> None:
 
 
 def test_a_label_that_is_not_listed_gets_a_serviceable_phrase() -> None:
-    nouns = {
-        "theremin": "the sound of theremin",
-        "Whimper (fox)": "the sound of whimper (fox)",
-        "Old voice, man speaking": "the sound of old voice, man speaking",
-        "UFO_landing": "the sound of UFO landing",
-        "Kettle_Boiling": "the sound of kettle boiling",
-        "Mixer_is_on_DVD": "the sound of mixer is on DVD",
-        "Türklingel": "the sound of Türklingel",
-        "Haustür Glocke": "the sound of Haustür Glocke",
-    }
+    nouns = CASES["not_listed"]
     assert {label: Phrase.of_label(label) for label in nouns} == {
         label: Phrase(label.replace("_", " "), noun, f"{noun} is heard", noun)
         for label, noun in nouns.items()
@@ -174,20 +165,7 @@ def test_a_label_that_is_not_listed_gets_a_serviceable_phrase() -> None:
 
 
 def test_a_caption_becomes_a_part_of_a_longer_one() -> None:
-    inside = {
-        "A dog barks.": "a dog barks",
-        "A dog  barks\nloudly ...": "a dog barks loudly",
-        "  Wind blows;": "wind blows",
-        "TV plays in a room.": "TV plays in a room",
-        "I hear a dog": "I hear a dog",
-        "I'm talking": "I'm talking",
-        "McDonald speaks": "McDonald speaks",
-        "A TV plays": "a TV plays",
-        "rain": "rain",
-        "Öl brutzelt": "öl brutzelt",
-        # "A dog barks! before rain falls": only full stops, commas and semicolons were taken off.
-        **{f"A dog barks{mark}": "a dog barks" for mark in ("!", "?", ":", "?!")},
-    }
+    inside = CASES["inside"]
     phrases = {caption: Phrase.of_caption(caption) for caption in inside}
     assert {caption: phrase.noun for caption, phrase in phrases.items()} == inside
     for phrase in phrases.values():
@@ -252,16 +230,13 @@ def test_labels_that_one_recording_could_bear_and_names_that_a_sound_could_be_ca
         "called": (False, True, False),
         "not called": (None, False, None),
     }
-    with (Path(__file__).resolve().parents[2] / "data" / "texts" / "kin.csv").open(
-        encoding="utf-8", newline=""
-    ) as file:
-        for row in csv.DictReader(file):
-            pair = row["sound"], row["name"]
-            seen = are_kin(*pair), could_be_called(*pair), could_be_called(*pair[::-1])
-            assert are_kin(*pair[::-1]) is seen[0]
-            assert are_confusable(*pair) is are_confusable(*pair[::-1]) is any(seen[1:])
-            for is_so, wanted in zip(seen, relations[row["relation"]], strict=True):
-                assert wanted is None or is_so is wanted, row
+    for row in read_rows("texts/kin.csv"):
+        pair = row["sound"], row["name"]
+        seen = are_kin(*pair), could_be_called(*pair), could_be_called(*pair[::-1])
+        assert are_kin(*pair[::-1]) is seen[0]
+        assert are_confusable(*pair) is are_confusable(*pair[::-1]) is any(seen[1:])
+        for is_so, wanted in zip(seen, relations[row["relation"]], strict=True):
+            assert wanted is None or is_so is wanted, row
 
 
 def test_every_path_that_a_label_is_called_besides_is_that_of_another_label() -> None:
@@ -309,17 +284,7 @@ def test_the_shipped_file_is_what_its_sources_make(real_inflect: lexicon_build.I
 
 
 def test_verbs_are_inflected(real_inflect: lexicon_build.Inflect) -> None:
-    forms = {
-        "bark": ["barks", "bark", "barking"],
-        "be": ["is", "are", "being"],
-        "fly": ["flies", "fly", "flying"],
-        "hum": ["hums", "hum", "humming"],
-        "go": ["goes", "go", "going"],
-        "clop": ["clops", "clop", "clopping"],
-        "whir": ["whirs", "whir", "whirring"],
-        "baa": ["baas", "baa", "baaing"],
-        "hiccup": ["hiccups", "hiccup", "hiccuping"],
-    }
+    forms = CASES["forms"]
     tags = ("VBZ", "VBP", "VBG")
     assert {verb: [real_inflect(verb, tag) for tag in tags] for verb in forms} == forms
 
@@ -424,22 +389,8 @@ def test_a_folder_of_corpora_does_not_hide_the_lexicons(tmp_path: Path) -> None:
 # What a word is, to everything that reads words.
 
 
-SENTENCES = {
-    "The dogs' clip-clop, then L.A.": ["The", "dogs'", "clip-clop", "then", "L.A"],
-    "It's a goose\u2019s 80's R&B": ["It's", "a", "goose\u2019s", "80's", "R", "&", "B"],
-    "a 'loud' sound'": ["a", "loud", "sound"],
-    "hot_dog and/or cafe\u0301": ["hot", "dog", "and", "or", "cafe\u0301"],
-    "": [],
-}
-SPELT = (
-    ("Hip-Hop", "hip hop"),
-    ("drum'n'bass", "drumnbass"),
-    ("Drum & Bass", "drum and bass"),
-    ("80's", "80s"),
-    ("STRASSE", "stra\u00dfe"),
-    ("Café", "cafe\u0301"),
-    ("\uff44\uff4f\uff47", "dog"),
-)
+SENTENCES = CASES["sentences"]
+SPELT = CASES["spelt"]
 
 
 def test_words_of_sentences() -> None:

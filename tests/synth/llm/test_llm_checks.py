@@ -89,16 +89,7 @@ def test_words_are_read_by_their_lemmas_and_left_open_where_they_are_open() -> N
     later = "A man speaks. A dog barks later."
     for caption in ("", "…", later, "A dog barks after a man speaks after rain falls"):
         assert parse_order(parse_content(caption)) is None
-    measures = {
-        "A dog barks twice": {"2 times": 1},
-        "A dog barks two times": {"2 times": 1},
-        "A dog barks a single time": {"1 times": 1},
-        "Rain falls for about three seconds": {"3 seconds": 1},
-        "It rains for some 3.0 seconds": {"3 seconds": 1},
-        "A dog barks, then once more, softer": {"quieter": 1},
-        "Among the sounds are a dog and a bell": {},
-        "At the beginning, a dog barks": {"at the start": 1},
-    }
+    measures = CASES["measures"]
     assert {text: find_measures(text) for text in measures} == measures
 
 

@@ -26,28 +26,7 @@ NASTY = '{{ 7 * 7 }} {% for x in y %} "}], "id": "b" \\ \n```\n {# # äöü 音 
 
 
 def write(folder: Path, **changes: Any) -> Path:
-    content: dict[str, Any] = {
-        "id": "mine",
-        "version": 1,
-        "about": "A test.",
-        "batch": 2,
-        "temperature": 0.5,
-        "max_output_tokens_per_item": 10,
-        "fields": {"caption": {"type": "string"}},
-        "answer": {"type": "object", "properties": {"text": {"type": "string"}}},
-        "texts": "text",
-        "messages": [
-            {"role": "system", "content": "Be brief."},
-            {
-                "role": "user",
-                "content": "{% if again %}Again.\n{% endif %}{% for item in items %}"
-                "{{ item | row('caption') }}\n{% endfor %}",
-            },
-        ],
-        "checks": [{"differs": {}}],
-        "examples": [{"fields": {"caption": "A dog"}, "answer": {"text": "The dog barks"}}],
-    }
-    content.update(changes)
+    content = CASES["mine"] | changes
     path = folder / "mine.yaml"
     kept = {key: value for key, value in content.items() if value is not None}
     path.write_text(yaml.safe_dump(kept, sort_keys=False), encoding="utf-8")

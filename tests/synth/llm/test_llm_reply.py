@@ -95,33 +95,7 @@ def answer(**properties: Any) -> dict[str, Any]:
 def test_reply_schema_is_strict_all_through() -> None:
     pair = {"type": "array", "items": answer(a=TEXT)}
     made = reply_schema(answer(pairs=pair))
-    assert made == {
-        "type": "object",
-        "properties": {
-            "answers": {
-                "type": "array",
-                "items": {
-                    "type": "object",
-                    "properties": {
-                        "id": TEXT,
-                        "pairs": {
-                            "type": "array",
-                            "items": {
-                                "type": "object",
-                                "properties": {"a": TEXT},
-                                "required": ["a"],
-                                "additionalProperties": False,
-                            },
-                        },
-                    },
-                    "required": ["id", "pairs"],
-                    "additionalProperties": False,
-                },
-            }
-        },
-        "required": ["answers"],
-        "additionalProperties": False,
-    }
+    assert made == CASES["strict"]
 
 
 @cases(("schema", "reason"), CASES["not_strict"])
@@ -133,28 +107,9 @@ def test_what_is_not_strict_is_refused_by_place(schema: Any, reason: str) -> Non
 @cases(
     ("schema", "value", "fault"),
     [
-        (TEXT, "naïve — 音", ""),
-        (TEXT, 3, "must be of type string, not integer"),
-        (TEXT, None, "not null"),
+        *CASES["violations"],
         (TEXT, "\ud800", "no text"),
-        (TEXT, "a\0b", "no text"),
-        ({"type": "string", "enum": ["a", "b"]}, "c", "one of a, b"),
-        ({"type": "integer"}, 3, ""),
-        ({"type": "integer"}, True, "not boolean"),
-        ({"type": "integer"}, 3.5, "not number"),
-        ({"type": "number"}, 3, ""),
-        ({"type": "number", "minimum": 0}, -1, "at least 0"),
-        ({"type": "number", "maximum": 1}, 1.5, "at most 1"),
-        ({"type": "boolean"}, False, ""),
-        ({"type": "boolean"}, 0, "not integer"),
-        ({"type": "array", "items": TEXT}, [], ""),
         ({"type": "array", "items": TEXT}, ("a",), "not tuple"),
-        ({"type": "array", "items": TEXT, "minItems": 1}, [], "at least 1"),
-        ({"type": "array", "items": TEXT, "maxItems": 1}, ["a", "b"], "at most 1"),
-        ({"type": "array", "items": TEXT}, ["a", 1], "entry 2 of the answer"),
-        (answer(a=TEXT), {}, "lacks 'a'"),
-        (answer(a=TEXT), {"a": "x", "b": "y"}, "has 'b'"),
-        (answer(a=TEXT), {"a": []}, "'a' must be of type string"),
     ],
 )
 def test_violations(schema: dict[str, Any], value: Any, fault: str) -> None:

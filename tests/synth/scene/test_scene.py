@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import pickle
 from typing import Any
 
@@ -27,6 +26,7 @@ from synth.scene.scene import (
     to_text,
 )
 from tests.kit.cases import cases
+from tests.kit.tables import read_cases
 
 LABELS = st.text(min_size=1, max_size=12).filter(lambda text: text.strip() != "")
 EXCERPTS = st.builds(
@@ -89,38 +89,7 @@ E_A, E_B = {"event": "a"}, {"event": "b"}
 HEARD = {"event": "a", "clip": "c", "start": 0, "frames": 3, "gain_db": 0.0}
 
 
-@cases(
-    "value",
-    [
-        None,
-        3,
-        "event",
-        [],
-        ["event"],
-        {},
-        {"event": ""},
-        {"sequence": [E_A, E_B]},
-        {"sequence": [E_A], "crossfade": 0},
-        {"sequence": [E_A, E_B, E_A], "crossfade": 0},
-        {"sequence": [E_A, E_B], "crossfade": "long"},
-        {"sequence": ["event", "event"], "crossfade": 0},
-        {"sequence": "ab", "crossfade": 0},
-        {"overlay": [E_A, E_B]},
-        {"overlay": {"x": 1, "y": 2}, "offset": 0},
-        {"overlay": [E_A, None], "offset": 0},
-        {"event": "a", "clip": "c"},
-        HEARD | {"frames": 0},
-        HEARD | {"start": -1},
-        HEARD | {"frames": None},
-        HEARD | {"gain_db": "loud"},
-        HEARD | {"gain_db": float("nan")},
-        # str(None) gave the label "None", and int(1.7) cut the crossfade to 1.
-        *({"event": label} for label in (None, 3, ["dog"], True)),
-        *({"sequence": [E_A, E_B], "crossfade": frames} for frames in (1.7, "3", True, math.inf)),
-        # More than can be rendered.
-        {"overlay": [E_A, E_B], "offset": 0, "ratio": 0.5},
-    ],
-)
+@cases("value", read_cases("texts/claims.yaml")["no_scenes"])
 def test_bad_json_is_a_scene_error(value: Any) -> None:
     with pytest.raises(SceneError):
         from_json(value)

@@ -43,12 +43,9 @@ from synth.text.grammar.tokens import (
 )
 from synth.text.order.temporal import KEPT_TAGS
 from tests.kit.cases import cases
-from tests.kit.tables import read_cases
+from tests.kit.tables import read_cases, read_rows
 
 CASES = read_cases("texts/tagger.yaml")
-
-DATA = Path(__file__).resolve().parents[2] / "data"
-JUDGED = DATA / "judged" / "nv_keep.csv"
 
 
 @pytest.fixture
@@ -60,10 +57,9 @@ def fresh_best() -> Iterator[None]:
 
 def test_rules() -> None:
     tagger = EmbeddedTagger()
-    with (DATA / "texts" / "tagged.csv").open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            tags = tagger.tag(tokenize(row["caption"], COMPOUND))
-            assert " ".join(tags) == row["tags"], row
+    for row in read_rows("texts/tagged.csv"):
+        tags = tagger.tag(tokenize(row["caption"], COMPOUND))
+        assert " ".join(tags) == row["tags"], row
 
 
 def test_possible_tags() -> None:
@@ -90,21 +86,14 @@ def test_possible_tags() -> None:
 
 
 def test_forms() -> None:
-    singular = {
-        "geese": None,
-        "hooves": "hoof",
-        "horns": "horn",
-        "babies": "baby",
-        "glass": None,
-        "zorbs": None,
-    }
+    singular = CASES["singular"]
     assert {word: singular_of(word) for word in singular} == singular
-    lemma = {"honks": "honk", "baaing": "baa", "sing": "sing", "crackling": "crackle"}
+    lemma = CASES["lemma"]
     assert {word: lemma_of(word) for word in lemma} == lemma
     forms = {"VBG": "mimicking", "VBZ": "mimics", "VBP": "mimic"}
     assert {tag: inflect("mimics", tag) for tag in forms} == forms
     assert (inflect("mimicking", "VBZ"), inflect("baas", "VBG")) == ("mimics", "baaing")
-    past = {"sang": True, "honked": True, "feed": False, "honk": False}
+    past = CASES["past"]
     assert {word: is_past(word) for word in past} == past
 
 
@@ -164,8 +153,7 @@ def test_score_on_the_hand_tagged_captions(shared_data: Callable[[str], Path]) -
     """Whether a word is kept, against a reader's decision, over words drawn from AudioCaps."""
     with (shared_data("AudioCaps") / "train.csv").open(encoding="utf-8", newline="") as file:
         captions = {row["audiocap_id"]: row["caption"] for row in csv.DictReader(file)}
-    with JUDGED.open(encoding="utf-8", newline="") as file:
-        judged = list(csv.DictReader(file))
+    judged = read_rows("judged/nv_keep.csv")
     right = extra = missed = 0
     for row in judged:
         tokens = tokenize(captions[row["audiocap_id"]], COMPOUND)

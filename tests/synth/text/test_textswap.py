@@ -62,21 +62,7 @@ def names(name: str, *known: Tag) -> set[str]:
 
 
 def test_what_contradicts() -> None:
-    pairs = (
-        ("rock", "alternative rock", "one holds the other"),
-        ("alternative rock", "rock", "one holds the other"),
-        ("rock", "punk", "both rock"),
-        ("acoustic guitar", "electric guitar", "shared last word"),
-        ("violin", "cello", "both bowed"),
-        ("happy", "joyful", "moods that may go together"),
-        ("happy", "energetic", "moods that may go together"),
-        ("summer", "party", "theme tags do not exclude one another"),
-        ("rock", "hip hop", ""),
-        ("happy", "sad", ""),
-        ("calm", "energetic", ""),
-        ("80s", "90s", ""),
-        ("piano", "violin", ""),
-    )
+    pairs = CASES["contrary"]
     assert [reason(first, second) for first, second, _ in pairs] == [why for *_, why in pairs]
 
 
@@ -120,13 +106,7 @@ def test_tags_that_go_together_in_the_data_do_not_contradict() -> None:
 
 
 def test_near_names() -> None:
-    pairs = (
-        ("hip-hop", "hiphop", "same name"),
-        ("drum", "drums", "same name"),
-        ("rock", "pop rock", "one holds the other"),
-        ("rock", "jazz", ""),
-        ("???", "jazz", "no word in it"),
-    )
+    pairs = CASES["near"]
     whys = [why for *_, why in pairs]
     assert [explain_nearness(first, second) for first, second, _ in pairs] == whys
     assert [explain_nearness(second, first) for first, second, _ in pairs] == whys
@@ -165,52 +145,11 @@ def book_of(category: str, *names: str) -> Dictionary:
     return Dictionary.of(TagVocabulary.of(Tag(category, name) for name in names))
 
 
-ANGRY = book_of("mood", "happy", "angry")
-LEFT_ALONE = (
-    "A song", "", "not a rock song", "a summer song",
-    # in company
-    "a happy, joyful song", "a rock and punk song", "gentle strums from an acoustic guitar",
-    "The piano is played gently.", "A string quartet with cello.", "Violin, pizzicato.",
-)  # fmt: skip
-
-
-@cases(
-    ("book", "texts"),
-    [
-        (BOOK, dict.fromkeys(LEFT_ALONE, "")),
-        (
-            book_of("instrument", "guitar", "flute"),
-            {"with guitar": "with flute", "with bass guitar": "", "guitar and flutes": ""},
-        ),
-        (
-            book_of("vocal", "female vocalists", "male vocalists"),
-            {
-                "A song with female vocalists": "A song with male vocalists",
-                "A song with male and female vocalists": "",
-            },
-        ),
-        (
-            book_of("instrument", "strings", "guitar solo", "drums", "drum solo"),
-            {
-                "a raga with sympathetic strings": "",
-                "a powerful electric guitar solo": "",
-                "a banjo's old strings": "",
-            },
-        ),
-        (
-            ANGRY,
-            {
-                "A happy song.": "An angry song.",
-                "Happy, happy song!": "Angry, angry song!",
-                "An angry song": "A happy song",
-            },
-        ),
-    ],
-)
+@cases(("category", "tags", "texts"), CASES["swapped"])
 def test_a_swap_keeps_the_grammar_and_leaves_parts_of_longer_terms_alone(
-    book: Dictionary, texts: dict[str, str]
+    category: str, tags: list[str], texts: dict[str, str]
 ) -> None:
-    rng = Randomness(0).at("x", 0)
+    book, rng = book_of(category, *tags) if tags else BOOK, Randomness(0).at("x", 0)
     assert {caption: swap(caption, (), book, rng).text for caption in texts} == texts
 
 

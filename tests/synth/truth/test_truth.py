@@ -12,21 +12,14 @@ from synth.scene.activity import Activity, Stretch
 from synth.scene.claim import And, Claim, Not, Only
 from synth.scene.edit import recompositions
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, labels, statement
-from synth.scene.timeline import Placement, Timeline, duration, timeline
+from synth.scene.timeline import Timeline, timeline
 from synth.truth.relations import Tolerance
 from synth.truth.truth import Hearing, proves, refutes
+from tests.kit.timelines import any_timelines, line, placed_scenes
 from tests.synth.scene.test_edit import statements
 
 # The run-time type checker samples containers with `random`, also inside strategies.
 pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")
-
-
-def line(*sounds: tuple[str, int, int]) -> Timeline:
-    placements = tuple(
-        Placement(label, on, off, Excerpt(f"clip-{label}", 0, off - on))
-        for label, on, off in sounds
-    )
-    return Timeline(placements, max((off for _, _, off in sounds), default=0))
 
 
 SOUNDS = st.tuples(st.sampled_from("ABC"), st.integers(0, 12), st.integers(1, 9)).map(
@@ -165,34 +158,11 @@ def test_more_tolerance_proves_more_order_and_refutes_more_togetherness(
 # Nested claims
 
 
-@st.composite
-def realised(draw: st.DrawFn) -> Scene:
-    """A scene in time, with crossfades and places of any kind."""
-
-    def place(scene: Scene) -> Scene:
-        if isinstance(scene, Event):
-            return Event(scene.label, Excerpt(scene.label, 0, draw(st.integers(1, 12))))
-        first, second = place(scene.first), place(scene.second)
-        if isinstance(scene, Concat):
-            fade = draw(st.integers(0, min(duration(first), duration(second), 3)))
-            return Concat(first, second, fade)
-        return Overlay(first, second, draw(st.integers(-4, 8)))
-
-    return place(draw(statements(most=4)))
-
-
-ANY_TIMELINES = st.one_of(
-    realised().map(timeline),
-    st.lists(
-        st.tuples(st.sampled_from("ABCD"), st.integers(0, 14), st.integers(1, 10)),
-        min_size=1,
-        max_size=6,
-    ).map(lambda sounds: line(*((label, on, on + length) for label, on, length in sounds))),
-)
+ANY_TIMELINES = any_timelines("ABCD")
 ANY_TOLERANCES = st.builds(Tolerance, st.integers(0, 4), st.integers(1, 4))
 
 
-@given(realised(), ANY_TOLERANCES)
+@given(placed_scenes("ABCDE"), ANY_TOLERANCES)
 def test_of_two_statements_of_different_meaning_one_at_most_is_proven(
     scene: Scene, tolerance: Tolerance
 ) -> None:
