@@ -1,4 +1,4 @@
-"""Treatments do what their names say, by measures other than their own where there are any."""
+"""Treatments do what their names say, by other measures than their own; and those measures."""
 
 from __future__ import annotations
 

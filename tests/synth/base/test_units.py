@@ -1,4 +1,4 @@
-"""Units: one rounding rule, exact lengths, levels that come back."""
+"""Units and randomness: one rounding rule, exact lengths, streams that never meet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Captions: each sentence states its claim and nothing else, checked by a naive reader."""
+"""Captions state their claims and nothing else, checked by a naive reader; measures in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Contrasts and conversations: each answer holds, and no text betrays which."""
+"""Contrasts, conversations and scored prompts: each answer holds, and no text betrays which."""
 
 from __future__ import annotations
 

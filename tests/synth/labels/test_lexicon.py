@@ -389,13 +389,9 @@ def test_a_folder_of_corpora_does_not_hide_the_lexicons(tmp_path: Path) -> None:
 # What a word is, to everything that reads words.
 
 
-SENTENCES = CASES["sentences"]
-SPELT = CASES["spelt"]
-
-
 def test_words_of_sentences() -> None:
-    words = {text: [word.text for word in words_of(text, COMPOUND)] for text in SENTENCES}
-    assert words == SENTENCES
+    for text, words in CASES["sentences"].items():
+        assert [word.text for word in words_of(text, COMPOUND)] == words
 
 
 def test_a_word_is_parted_at_what_does_not_join() -> None:
@@ -406,7 +402,7 @@ def test_a_word_is_parted_at_what_does_not_join() -> None:
 
 
 def test_spellings_of_a_name_compare_equal() -> None:
-    assert [pair for pair in SPELT if plain_words(pair[0]) != plain_words(pair[1])] == []
+    assert [pair for pair in CASES["spelt"] if plain_words(pair[0]) != plain_words(pair[1])] == []
     assert plain_words("rock") != plain_words("rocks")
 
 

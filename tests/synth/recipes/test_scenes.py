@@ -1,4 +1,4 @@
-"""`scenes`: groups of nested scenes, proven from what is written to the manifest."""
+"""`scenes`: groups of nested scenes and long sequences, proven from what the manifest says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Your own sounds: a folder a label, or an index of any form."""
+"""Your own sounds: a folder a label, an index of any form, or rows of Parquet and Hugging Face."""
 
 from __future__ import annotations
 

@@ -341,7 +341,7 @@ def test_keywords_that_are_no_list_of_texts_are_refused_and_never_run(
     tmp_path: Path, tags: str
 ) -> None:
     source = with_keywords(tmp_path, tags)
-    refused(source, r"WavText5K\.csv: line \d+: tags: .* is not a list")
+    refused(source, r"WavText5K\.csv: line 6: tags: .* is not a list")
 
 
 MC, MSD, MTT = (

@@ -1,4 +1,4 @@
-"""Clause swap, before <-> after, as <-> then, nouns and verbs: rules, reasons and laws."""
+"""Clause swap, before <-> after, as <-> then, nouns and verbs: rules, laws and probe sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Envelopes that lie in a table are heard as those in memory."""
+"""Envelopes: stored ones are heard alike, and tell how sounds sound and where most hear them."""
 
 from __future__ import annotations
 
