@@ -1,4 +1,4 @@
-"""What is told of a corpus: where it may be, its size on the Hub, and what its receipt certifies."""
+"""What is told of a corpus: where it may be, its size, and what its receipt certifies."""
 
 from __future__ import annotations
 
