@@ -216,7 +216,7 @@ def test_paths_can_be_absolute(corpus: Corpus, tmp_path: Path) -> None:
             path = Path(json.loads(line)["path"])
             assert path.is_relative_to(out)
             assert path.is_file()
-    assert not audit_export(corpus.audiocraft, out).faults
+    assert not audit_export(corpus.folder, out).faults
     for name, absolute, said in (("audiocraft", False, "another export"), ("hf", True, "leave")):
         with pytest.raises(SpecError) as caught:
             export_corpus(corpus, name, out, absolute=absolute)
