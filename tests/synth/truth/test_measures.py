@@ -10,16 +10,18 @@ import pytest
 
 from synth.base.errors import SceneError
 from synth.labels.lexicon import Treatment
-from synth.scene.activity import Acoustics, Activity, Stretch
+from synth.scene.activity import Acoustics
 from synth.scene.claim import Claim, Measured, Part, Quantity, claim_from_text, claim_to_text
-from synth.scene.scene import Event, Excerpt, Overlay, Scene
+from synth.scene.scene import Event
 from synth.scene.timeline import Timeline, timeline
 from synth.truth.relations import Tolerance
 from synth.truth.truth import proves, refutes
 from tests.kit.cases import cases
 from tests.kit.tables import read_cases
-from tests.synth.truth.cases import AUDIBLE, draw_case
+from tests.synth.truth.cases import AUDIBLE, draw_case, read_heard
 from tests.synth.truth.oracle import Oracle
+from tests.synth.truth.test_oracle import production
+from tests.synth.truth.test_oracle import verdict as judge_again
 
 CASES = read_cases("texts/measures.yaml")
 
@@ -44,38 +46,25 @@ def acoustics(
     return Acoustics(mean, peak, thirds, mean if lufs is None else lufs, recording, treatment)
 
 
-def heard(*sounds: tuple[str, int, int, Acoustics | None], frames: int = 0) -> Timeline:
-    """Sounds from where to where, each clear all through."""
-    label, first, end, _ = sounds[0]
-    scene: Scene = Event(label, Excerpt(label, 0, end - first))
-    begin = first
-    for label, start, end, _ in sounds[1:]:
-        scene = Overlay(scene, Event(label, Excerpt(label, 0, end - start)), start - begin)
-        begin = min(begin, start)
-    activities = [
-        Activity(at := (Stretch(start - begin, end - begin),), at, None, how)
-        for _, start, end, how in sounds
+def sounds(text: str, *how: Acoustics | None) -> Timeline:
+    """What a text says is heard, and how each sound of it sounds."""
+    heard = read_heard(text)
+    places = [
+        place._replace(activity=replace(place.heard, acoustics=each))
+        for place, each in zip(heard.placements, how, strict=True)
     ]
-    found = timeline(scene, activities)
-    return replace(found, frames=max(found.frames, frames))
+    return replace(heard, placements=tuple(places))
 
 
 def verdict(where: Timeline, claim: Claim) -> str:
     """What production says; the second judge must say so, too."""
-    oracle = Oracle(where, AUDIBLE)
-    found = {
-        judge: "proven" if proven else "refuted" if refuted else "neither"
-        for judge, proven, refuted in (
-            ("ours", proves(where, claim, TOLERANCE), refutes(where, claim, TOLERANCE)),
-            ("theirs", oracle.proves(claim), oracle.refutes(claim)),
-        )
-    }
-    assert found["ours"] == found["theirs"]
-    return found["ours"]
+    found = production(where, claim)
+    assert found == judge_again(where, claim)
+    return found
 
 
 def two(first: Acoustics | None, second: Acoustics | None, label: str = "B") -> Timeline:
-    return heard(("A" if label == "B" else label, 0, 100, first), (label, 140, 240, second))
+    return sounds(f"{label.replace('B', 'A')} 0-100 | {label} 140-240", first, second)
 
 
 @cases(
@@ -120,9 +109,9 @@ def test_louder_is_what_is_so_on_the_whole_and_at_its_loudest(
 def test_what_gets_louder_does_so_from_third_to_third(
     thirds: tuple[float, float, float], expected: str
 ) -> None:
-    assert verdict(heard(("A", 0, 300, acoustics(thirds=thirds))), tell(Q.TREND, 1)) == expected
+    assert verdict(sounds("A 0-300", acoustics(thirds=thirds)), tell(Q.TREND, 1)) == expected
     fades = acoustics(thirds=thirds[::-1])
-    assert verdict(heard(("A", 0, 300, fades)), tell(Q.TREND, -1)) == expected
+    assert verdict(sounds("A 0-300", fades), tell(Q.TREND, -1)) == expected
 
 
 @cases(
@@ -151,10 +140,10 @@ def test_a_recording_is_compared_with_itself(quantity: Quantity, less: str, more
     unclear = acoustics(treatment=Treatment.RISING)
     assert verdict(two(one, unclear, "dog"), tell(quantity, 1, DOG)) == "neither"
     # A sound that is heard once may be heard twice by somebody.
-    assert verdict(heard(("dog", 0, 100, one)), tell(quantity, 1, DOG)) == "neither"
-    rain = heard(("rain", 0, 100, one), ("rain", 140, 240, other))
-    has_none = quantity is Q.AGAIN_FASTER
-    assert verdict(rain, tell(quantity, 1, Event("rain"))) == "neither" if has_none else "proven"
+    assert verdict(sounds("dog 0-100", one), tell(quantity, 1, DOG)) == "neither"
+    # Rain has no rhythm.
+    expected = "neither" if quantity is Q.AGAIN_FASTER else "proven"
+    assert verdict(two(one, other, "rain"), tell(quantity, 1, Event("rain"))) == expected
 
 
 @cases(
