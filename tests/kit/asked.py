@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, get_args
 
-from hypothesis import strategies as st
-
 from synth.base.rng import Randomness
 from synth.corpus.schema import Sample
 from synth.derived.asking import ask
@@ -17,8 +15,7 @@ from synth.recipes.base import Clip, Recipe, Setting
 from synth.recipes.counts import Counts
 from synth.recipes.scenes import Scenes
 from synth.recipes.triplets import Triplets
-from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene
-from synth.scene.timeline import Placement, Timeline, duration
+from synth.scene.timeline import Timeline
 from synth.truth.relations import Tolerance
 from tests.kit.planned import AUDIBLE, RATE, level_clip, make_setting, spread_clips
 
@@ -30,42 +27,12 @@ SPREAD = (
 """Singular and plural, one that is not listed, and two that are kin."""
 
 
-NAMES = "PQRST"
-
-
-def line(*sounds: tuple[str, int, int]) -> Timeline:
-    """Sounds by label, onset and offset."""
-    places = tuple(
-        Placement(label, on, off, Excerpt(f"clip-{label}", 0, off - on))
-        for label, on, off in sounds
-    )
-    return Timeline(places, max(off for _, _, off in sounds))
-
-
 def subject(
     heard: Timeline, number: int = 0, group: int = 0, tolerance: Tolerance | None = None
 ) -> Subject:
     """A sample whose caption names all that is heard."""
     sounds = tuple(dict.fromkeys(place.label for place in heard.placements))
     return Subject(f"s-{number}", f"g-{group}", heard, tolerance or Tolerance(), sounds)
-
-
-@st.composite
-def placed_scenes(draw: st.DrawFn) -> Scene:
-    """A scene in time, with crossfades and places of any kind."""
-    names = draw(st.permutations(NAMES))[: draw(st.integers(1, 4))]
-
-    def compose(part: list[str]) -> Scene:
-        if len(part) == 1:
-            return Event(part[0], Excerpt(part[0], 0, draw(st.integers(1, 12))))
-        cut = draw(st.integers(1, len(part) - 1))
-        first, second = compose(part[:cut]), compose(part[cut:])
-        if draw(st.booleans()):
-            fade = draw(st.integers(0, min(duration(first), duration(second), 3)))
-            return Concat(first, second, fade)
-        return Overlay(first, second, draw(st.integers(-4, 8)))
-
-    return compose(names)
 
 
 def clips(names: tuple[str, ...] = SPREAD, each: int = 3) -> list[Clip]:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import csv
+import json
 import pickle
+import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import soundfile
 from numpy.typing import NDArray
 
 from synth.base.errors import SourceError
-from synth.sources import ClipRef, Settings, Source
+from synth.sources import ClipRef, Settings, Source, source_class
+from tests.kit.tables import DATA
 
 RATE = 16_000
 
@@ -43,6 +48,32 @@ def write_csv(
     with path.open("w", encoding=encoding, newline="") as file:
         csv.writer(file).writerows([columns, *rows])
     return path
+
+
+def write_parquet(path: Path, *rows: dict[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.Table.from_pylist(list(rows)), path)
+
+
+def make_source(name: str, root: Path, **settings: Any) -> Any:
+    return source_class(name)(root=root, **settings)  # type: ignore[call-arg]
+
+
+def miniature(
+    name: str, root: Path, folders: Iterable[str] = (), without: Iterable[str] = (), **settings: Any
+) -> Any:
+    """A source over a copy of a library below tests/data/libraries, and folders for its audio.
+
+    What lies there as `NAME.parquet.json` is made a Parquet file.
+    """
+    ignore = shutil.ignore_patterns(*without)
+    shutil.copytree(DATA / "libraries" / name, root, ignore=ignore, dirs_exist_ok=True)
+    for path in root.rglob("*.parquet.json"):
+        write_parquet(path.with_suffix(""), *json.loads(path.read_text(encoding="utf-8")))
+        path.unlink()
+    for folder in folders:
+        (root / folder).mkdir(exist_ok=True)
+    return make_source(name.removesuffix("_json"), root, **settings)
 
 
 def check(source: Settings) -> list[ClipRef]:

@@ -22,6 +22,7 @@ from synth.base.errors import ClipError, CorpusError
 from synth.corpus.shards import decode_audio
 from synth.sources.reading.files import to_mono
 from tests.kit.cases import cases
+from tests.kit.tables import read_cases
 
 
 def encoded(audio: np.ndarray, rate: int, kind: str, subtype: str | None = None) -> bytes:
@@ -74,24 +75,10 @@ def test_what_is_no_audio_is_a_clip_error(suffix: str, data: bytes) -> None:
 
 # Truncation
 
-LIBSNDFILES = [
-    ("WAV", "PCM_16"),
-    ("WAV", "PCM_24"),
-    ("WAV", "FLOAT"),
-    ("WAVEX", "PCM_16"),
-    ("RF64", "PCM_16"),
-    ("AIFF", "PCM_16"),
-    ("AIFF", "FLOAT"),
-    ("AU", "PCM_16"),
-    ("CAF", "PCM_16"),
-    ("FLAC", "PCM_16"),
-    ("OGG", "VORBIS"),
-    ("OGG", "OPUS"),
-    ("MP3", "MPEG_LAYER_III"),
-]
+ENCODINGS = read_cases("audio/encodings.yaml")
 
 
-@cases(("kind", "subtype"), LIBSNDFILES)
+@cases(("kind", "subtype"), ENCODINGS["libsndfile"])
 def test_a_file_that_ends_too_early_is_a_clip_error(kind: str, subtype: str) -> None:
     data = encoded(LONG, 48_000, kind, subtype)
     with use_limits(STRICT):
@@ -102,31 +89,6 @@ def test_a_file_that_ends_too_early_is_a_clip_error(kind: str, subtype: str) -> 
                 read_audio(data[:end], "")
 
 
-FFMPEGS = {
-    "cbr.mp3": "-b:a 128k",
-    "vbr.mp3": "-q:a 4",
-    "untagged.mp3": "-b:a 128k -write_xing 0 -id3v2_version 0",
-    "half.mp3": "-ar 22050 -b:a 48k",
-    "tagged.mp3": "-metadata title=x -id3v2_version 3 -write_id3v1 1",
-    "layer2.mp2": "-b:a 192k",
-    "vorbis.ogg": "-c:a libvorbis",
-    "opus.opus": "-c:a libopus",
-    "flac.oga": "-c:a flac",
-    "flac.flac": "-metadata title=x",
-    "list.wav": "-ac 2 -metadata title=x",
-    "float.wav": "-c:a pcm_f32le",
-    "adpcm.wav": "-c:a adpcm_ima_wav",
-    "aiff.aiff": "",
-    "float.aifc": "-c:a pcm_f32be -f aiff",
-    "aac.m4a": "-c:a aac",
-    "fast.m4a": "-c:a aac -movflags faststart",
-    "alac.m4a": "-c:a alac",
-    "adts.aac": "-c:a aac",
-    "opus.webm": "-c:a libopus",
-    "wma.wma": "",
-}
-
-
 @pytest.fixture(scope="module")
 def second(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("ffmpeg") / "noise.wav"
@@ -134,12 +96,12 @@ def second(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@cases("name", FFMPEGS)
+@cases(("name", "options"), ENCODINGS["ffmpeg"].items())
 def test_files_that_ffmpeg_writes_are_read_if_they_are_whole(
-    ffmpeg: None, second: Path, name: str
+    ffmpeg: None, second: Path, name: str, options: str
 ) -> None:
     path = second.with_name(name)
-    command = ["ffmpeg", "-y", "-loglevel", "error", "-i", second, *FFMPEGS[name].split(), path]
+    command = ["ffmpeg", "-y", "-loglevel", "error", "-i", second, *options.split(), path]
     subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
     data = path.read_bytes()
     with use_limits(Limits(mislabelled=Mislabelled.REFUSE)):

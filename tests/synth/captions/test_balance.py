@@ -30,16 +30,17 @@ from synth.labels.connective import Connective
 from synth.labels.lexicon import Phrase
 from synth.scene.claim import And, Claim, Not, claim_labels
 from synth.scene.edit import EditKind, meaning
-from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, labels, statement
+from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, labels, parse, statement
 from synth.scene.timeline import duration, timeline
 from synth.truth.relations import Tolerance
 from synth.truth.truth import Hearing, proves, refutes
 from tests.kit.cases import cases
+from tests.kit.tables import read_cases
 
 # The run-time type checker samples containers with `random`, also inside strategies.
 pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")
 
-A, B, C, D, X = (Event(label) for label in "ABCDX")
+A, B = Event("A"), Event("B")
 
 
 def realised(statement: Scene) -> Scene:
@@ -76,20 +77,7 @@ def group(
     return dealer.deal(members, claims)
 
 
-GROUPS = [
-    [Concat(A, B), Concat(B, A), Overlay(A, B), Concat(A, X)],
-    [Concat(A, B), Concat(B, A)],
-    [Overlay(Concat(A, B), D), Overlay(Concat(B, A), D), Overlay(Concat(A, B), X)],
-    [Concat(Concat(A, B), C), Concat(Concat(C, B), A), Concat(A, Overlay(B, C))],
-    [Overlay(A, B), Overlay(A, C), Concat(A, B)],
-    [Concat(Overlay(A, B), C), Concat(Overlay(A, C), B), Concat(C, Overlay(A, B))],
-    [
-        Concat(Concat(A, B), Concat(C, D)),
-        Concat(Concat(A, C), Concat(B, D)),
-        Concat(Concat(A, B), Overlay(C, D)),
-        Concat(Concat(A, B), Concat(C, X)),
-    ],
-]
+GROUPS = [[*map(parse, texts)] for texts in read_cases("texts/narratives.yaml")["groups"]]
 
 
 def check(dealt: Sequence[CaptionSet], statements: Sequence[Scene], limit: int) -> None:

@@ -1,15 +1,18 @@
-"""Captions: each sentence states its claim and nothing else, checked by a naive reader."""
+"""Captions state their claims and nothing else, checked by a naive reader; measures in words."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from itertools import product
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from synth.base.shipped import read_shipped_rows
 from synth.captions.caption import (
     Fit,
     Frame,
@@ -18,10 +21,21 @@ from synth.captions.caption import (
     read_frames,
     realize,
 )
+from synth.captions.measuring import (
+    MEASURES,
+    Measure,
+    can_say,
+    claim_background,
+    say_measures,
+    say_value,
+)
 from synth.labels.connective import Connective
-from synth.labels.lexicon import Phrase, shipped_phrases
+from synth.labels.lexicon import Phrase, shipped_phrases, wordings
+from synth.scene.claim import Count, Measured, Part, Quantity
 from synth.scene.scene import Concat, Event, Overlay, Scene
 from tests.kit.cases import cases
+from tests.kit.tables import read_cases
+from tests.synth.truth.cases import read_claim
 
 A, B = Event("a"), Event("b")
 WORDS = {"a": "aaa", "b": "bbb"}
@@ -150,3 +164,80 @@ def test_braces_in_labels_are_no_template(label: str) -> None:
     text = realize(said, Connective.BEFORE, Phrase.of_label, Style.PAPER)
     plain = unicodedata.normalize("NFC", label).replace("_", " ")
     assert text == "{a.plain}" + plain + " before {0}"
+
+
+# Measures in words: every sentence is of the table, and fits what it is said of.
+
+
+CASES = read_cases("texts/measures.yaml")
+
+RATE = 16_000
+DOG, RAIN = Event("dog"), Event("rain")
+
+
+def tell(quantity: Quantity, value: int, *sounds: Event) -> Measured:
+    """A claim on one or two sounds."""
+    return Measured(quantity, sounds[: quantity.arity], value)
+
+
+def draw(*claims: Measure, most: int = 500) -> Iterator[list[str]]:
+    """What is said of claims, again and again."""
+    rng = np.random.default_rng(0)
+    for _ in range(most):
+        yield [caption.text for caption in say_measures(claims, Style.NATURAL, RATE, rng)]
+
+
+def test_every_measure_has_frames_that_name_its_sounds_and_its_values() -> None:
+    rows = read_shipped_rows(MEASURES)
+    for measure in ("count", "background", *Quantity):
+        own = [row for row in rows if row["measure"] == measure]
+        quantity = Quantity(measure) if measure in tuple(Quantity) else None
+        sounds = "ab" if measure == "background" or (quantity and quantity.arity == 2) else "a"
+        is_number = quantity is None or quantity.is_time
+        values = 1 if measure == "background" else 3 if measure == "position" else 2
+        assert [row["style"] for row in own[:5]] == ["paper", *["natural"] * 4]
+        for row in own:
+            slots = re.findall(r"{(\w+)", row["frame"])
+            assert {*slots} == {*sounds, "value"} or row == own[0]
+            said = row["values"].split(" | ") if row["values"] else []
+            assert len(said) == (0 if is_number and measure != "background" else values)
+
+
+@cases(("claim", "sentence"), CASES["sentences"])
+def test_sentences_that_people_write(claim: str, sentence: str) -> None:
+    measure = read_claim(claim)
+    assert isinstance(measure, Count | Measured)
+    assert [sentence] in draw(measure, most=20_000)
+
+
+def test_what_is_in_the_background_is_told_as_people_write() -> None:
+    sentence = "A dog barks, and in the background rain patters down"
+    assert [sentence] in draw(claim_background("dog", "rain"), most=20_000)
+
+
+def test_claims_of_a_group_are_told_alike() -> None:
+    told = list(draw(*(tell(Quantity.TREND, value, RAIN) for value in (1, -1))))
+    assert len({more for more, _ in told}) > 20
+    for more, less in told:
+        changed = more.replace("louder", "quieter").replace("volume rises", "volume falls")
+        assert changed == less
+
+
+@cases(("claim", "is_fit"), CASES["sense"])
+def test_what_makes_sense_of_a_sound(claim: str, is_fit: bool) -> None:
+    measure = read_claim(claim)
+    assert isinstance(measure, Count | Measured)
+    assert can_say(measure) is is_fit
+
+
+def test_no_bark_is_let_out_for_three_seconds() -> None:
+    texts = draw(tell(Quantity.DURATION, 3 * RATE, DOG))
+    assert not any("lets out" in text or "giving" in text for (text,) in texts)
+
+
+def test_every_label_can_be_placed_and_valued() -> None:
+    for label in shipped_phrases():
+        claim = tell(Quantity.POSITION, Part.END, Event(label))
+        (caption,) = say_measures([claim], Style.PAPER, RATE, np.random.default_rng(0))
+        assert caption.text == f"{wordings(label)[0].plain} at the end"
+        assert caption.connective == say_value(claim, RATE) == "at the end"

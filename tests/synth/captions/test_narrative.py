@@ -19,12 +19,17 @@ from synth.captions.narrative import DenseCaption, Narrator, Resolution, dense_c
 from synth.labels.connective import ORDER, SIMULTANEOUS, Connective
 from synth.labels.lexicon import Phrase, shipped_phrases
 from synth.recipes.casting import fill_labels, random_sequence
-from synth.scene.activity import Activity, Stretch, Stretches, cut, hull
+from synth.scene.activity import Stretch, Stretches, cut
 from synth.scene.claim import And, Claim, Not, Only
 from synth.scene.edit import meaning, rename_labels
-from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, operands
-from synth.scene.timeline import Placement, Timeline
+from synth.scene.scene import Concat, Event, Overlay, Scene, operands, parse
+from synth.scene.timeline import Timeline
 from tests.kit.cases import cases
+from tests.kit.tables import read_cases
+from tests.kit.timelines import FRAMES, heard_timelines, placed
+from tests.synth.truth.cases import read_claim
+
+CASES = read_cases("texts/narratives.yaml")
 
 LETTERS = "abcdefghijkl"
 A, B, C, D = map(Event, LETTERS[:4])
@@ -81,38 +86,11 @@ def test_the_connective_relates_what_the_statement_relates(count: int) -> None:
         assert word.value in caption.text.lower(), caption.text
 
 
-@cases(
-    ("claim", "texts"),
-    [
-        (A, {"A"}),
-        (And(A, B), {"A and B"}),
-        (And(A, Not(B)), {"A without B"}),
-        (Concat(A, B), {"A followed by B", "A and then B", "A succeeded by B"}),
-        (
-            Concat(Overlay(A, B), C),
-            {"A amidst B followed by C", "A overlayed by B and then C", "A and B succeeded by C"},
-        ),
-        (
-            Overlay(A, Concat(Concat(B, C), D)),
-            {"A overlayed by B succeeded by C succeeded by D"},
-        ),
-    ],
-)
-def test_compa_is_printed_as_it_is(claim: Claim, texts: set[str]) -> None:
-    names = {name: name.upper() for name in LETTERS}
-
-    def capitals(claim: Claim) -> Claim:
-        match claim:
-            case And(one, other):
-                return And(capitals(one), capitals(other))
-            case Not(one):
-                return Not(capitals(one))
-            case Event() | Concat() | Overlay():
-                return rename_labels(claim, names)
-        raise AssertionError
-
-    told = {narrator(seed, Style.PAPER).tell(capitals(claim)).text for seed in range(120)}
-    assert told >= texts
+@cases(("claim", "texts"), CASES["compa"])
+def test_compa_is_printed_as_it_is(claim: str, texts: list[str]) -> None:
+    capitals = read_claim(re.sub(r"\b[a-l]\b", lambda name: name[0].upper(), claim))
+    told = {narrator(seed, Style.PAPER).tell(capitals).text for seed in range(120)}
+    assert told >= {*texts}
 
 
 @cases("statement", [A, Concat(A, B), Concat(Overlay(A, B), C), Overlay(Concat(A, B), C)])
@@ -168,28 +146,9 @@ def test_sentences_over_shipped_phrases_are_whole() -> None:
             assert text[0].isupper()
 
 
-@cases(
-    ("statement", "text"),
-    [
-        (Event("dog"), "A dog barks"),
-        (Concat(Event("dog"), Event("rain")), "A dog barks before rain falls"),
-        (
-            Overlay(Concat(Event("theremin"), Event("Zither_solo")), Event("dog")),
-            "The sound of theremin is heard and then the sound of zither solo is heard, all while "
-            "a dog barks",
-        ),
-        (
-            Concat(Overlay(Event("dog"), Event("rain")), Event("wind")),
-            "Before the wind blows, a dog barks while rain falls",
-        ),
-        (
-            Overlay(Concat(Event("dog"), Event("cat")), Concat(Event("rain"), Event("wind"))),
-            "A dog barks, then a cat meows. At the same time, rain falls, then the wind blows.",
-        ),
-    ],
-)
-def test_examples(statement: Scene, text: str) -> None:
-    assert Narrator(Style.NATURAL, first).tell(statement).text == text
+@cases(("statement", "text"), CASES["natural"])
+def test_examples(statement: str, text: str) -> None:
+    assert Narrator(Style.NATURAL, first).tell(parse(statement)).text == text
 
 
 @cases("pick_words", [first, lambda options: options[-1]])
@@ -228,33 +187,10 @@ def test_sequences_are_told_in_order_a_few_sounds_at_a_time(count: int) -> None:
 
 
 LABELS = ("dog", "rain", "Siren", "Theremin")
-FRAMES = 60
-
-
-def placed(*sounds: tuple[str, Stretches, Stretches]) -> Timeline:
-    """Sounds by label, where they are clear and where they are faint."""
-    places = []
-    for at, (label, clear, faint) in enumerate(sounds):
-        onset, offset = hull(faint) or (0, 1)
-        excerpt = Excerpt("lib/a", 0, offset - onset)
-        places.append(Placement(label, onset, offset, excerpt, at, Activity(clear, faint)))
-    return Timeline(tuple(places), FRAMES)
 
 
 def told(found: tuple[DenseCaption, ...], resolution: Resolution) -> list[tuple[int, int, str]]:
     return [(each.onset, each.offset, each.text) for each in found if each.resolution is resolution]
-
-
-@st.composite
-def timelines(draw: st.DrawFn) -> Timeline:
-    sounds = []
-    for label in draw(st.lists(st.sampled_from(LABELS), min_size=1, max_size=4)):
-        edges = sorted(draw(st.sets(st.integers(0, FRAMES), max_size=8)))
-        pairs = zip(edges[::2], edges[1::2], strict=False)
-        faint = tuple(Stretch(*pair) for pair in pairs)
-        first, last = draw(st.integers(0, FRAMES)), draw(st.integers(0, FRAMES))
-        sounds.append((label, cut(faint, first, last) if first < last else (), faint))
-    return placed(*sounds)
 
 
 def oracle(
@@ -315,7 +251,7 @@ def oracle(
     }
 
 
-@given(timelines(), st.integers(1, 6), st.integers(0, 20))
+@given(heard_timelines(LABELS), st.integers(1, 6), st.integers(0, 20))
 def test_dense_captions_are_those_of_the_frames(
     heard: Timeline, audible: int, padding: int
 ) -> None:

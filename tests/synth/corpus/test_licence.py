@@ -21,105 +21,23 @@ from synth.corpus.licence import (
 )
 from synth.sources.selection import Allowed, withdraw_unlicensed
 from tests.kit.cases import cases
+from tests.kit.tables import read_cases
+
+CASES = read_cases("corpus/licences.yaml")
 
 CC = "https://creativecommons.org"
 
 # Parsing
 
 
-@cases(
-    ("text", "name"),
-    [
-        ("CC-BY-4.0", "CC-BY-4.0"),
-        ("cc-by-nc-sa-3.0", "CC-BY-NC-SA-3.0"),
-        ("CC-BY-3.0-US", "CC-BY-3.0-US"),
-        ("CC0-1.0", "CC0-1.0"),
-        ("CC0", "CC0-1.0"),
-        ("CC-Sampling-Plus-1.0", "CC-Sampling-Plus-1.0"),
-        ("CC-PDM-1.0", "CC-PDM-1.0"),
-        ("Apache-2.0", "Apache-2.0"),
-        ("MIT", "MIT"),
-        # Addresses
-        ("http://creativecommons.org/licenses/by-nc-sa/3.0/", "CC-BY-NC-SA-3.0"),
-        ("https://creativecommons.org/licenses/by/4.0", "CC-BY-4.0"),
-        ("https://www.creativecommons.org/licenses/by/4.0/deed.en", "CC-BY-4.0"),
-        ("https://creativecommons.org/licenses/by/4.0/legalcode?a=b#c", "CC-BY-4.0"),
-        ("creativecommons.org/licenses/by-nc/2.0/fr/", "CC-BY-NC-2.0-FR"),
-        ("http://creativecommons.org/licenses/by-nd-nc/1.0/", "CC-BY-NC-ND-1.0"),
-        ("http://creativecommons.org/licenses/sampling+/1.0/", "CC-Sampling-Plus-1.0"),
-        ("http://creativecommons.org/licenses/sampling%2B/1.0/", "CC-Sampling-Plus-1.0"),
-        ("http://creativecommons.org/licenses/nc-sampling+/1.0/", "CC-NC-Sampling-Plus-1.0"),
-        ("http://creativecommons.org/publicdomain/zero/1.0/", "CC0-1.0"),
-        ("https://creativecommons.org/publicdomain/mark/1.0/", "CC-PDM-1.0"),
-        ("https://creativecommons.org/publicdomain/mark", "CC-PDM-1.0"),
-        ("CC BY 3.0 (http://creativecommons.org/licenses/by/3.0/)", "CC-BY-3.0"),
-        # Freesound
-        ("Attribution", "CC-BY"),
-        ("Attribution 4.0", "CC-BY-4.0"),
-        ("Attribution Noncommercial", "CC-BY-NC"),
-        ("Attribution NonCommercial", "CC-BY-NC"),
-        ("Attribution NonCommercial 4.0", "CC-BY-NC-4.0"),
-        ("Creative Commons 0", "CC0-1.0"),
-        ("Sampling+", "CC-Sampling-Plus-1.0"),
-        # FMA
-        ("Attribution-Noncommercial-Share Alike 3.0 United States", "CC-BY-NC-SA-3.0-US"),
-        (
-            "Attribution-NonCommercial-NoDerivatives (aka Music Sharing) 3.0 International",
-            "CC-BY-NC-ND-3.0",
-        ),
-        ("Attribution-Share Alike 2.0 UK: England & Wales", "CC-BY-SA-2.0-UK"),
-        ("Attribution-Noncommercial-No Derivative Works 2.5 Brazil", "CC-BY-NC-ND-2.5-BR"),
-        # Words
-        ("CC BY-NC 3.0", "CC-BY-NC-3.0"),
-        ("  cc  by 4 ", "CC-BY-4.0"),
-        ("Creative Commons Attribution 4.0 International", "CC-BY-4.0"),
-        ("Creative Commons Attribution 4.0 International (CC BY 4.0)", "CC-BY-4.0"),
-        ("CC0 1.0 Universal (CC0 1.0) Public Domain Dedication", "CC0-1.0"),
-        ("Creative Commons Zero v1.0 Universal", "CC0-1.0"),
-        ("Public Domain", "CC-PDM-1.0"),
-        ("The MIT License", "MIT"),
-        ("Apache License, Version 2.0", "Apache-2.0"),
-        # Nothing said
-        ("", "unknown"),
-        ("unknown", "unknown"),
-        ("N/A", "unknown"),
-        ("???", "unknown"),
-        # Not known
-        ("academic use", "LicenseRef-academic-use"),
-        ("LicenseRef-academic-use", "LicenseRef-academic-use"),
-        ("All rights reserved.", "LicenseRef-All-rights-reserved."),
-        ("研究用", "LicenseRef-研究用"),
-    ],
-)
+@cases(("text", "name"), CASES["spellings"])
 def test_every_spelling_gets_the_one_id(text: str, name: str) -> None:
     licence = parse_licence(text)
     assert licence.id == name
     assert licence.known is not name.startswith(("unknown", "LicenseRef-"))
 
 
-@cases(
-    "text",
-    [
-        "Attribution 3.0, no AI training",
-        "not CC0",
-        "CC BY or MIT",
-        "CC BY 3.0 4.0",
-        "CC BY 5.0",
-        "CC BY-SA-ND 4.0",
-        "CC-BY-4.0-US",
-        "CC-NC",
-        "CC",
-        "CC0 4.0",
-        "MIT 2.0",
-        "Attribution 3.0 Atlantis",
-        "Attribution United States",
-        "http://creativecommons.org/licenses/by/3.0/en/",
-        "http://creativecommons.org/licenses/by-yes/3.0/",
-        "CC BY-NC 3.0 (http://creativecommons.org/licenses/by/3.0/)",
-        "see http://creativecommons.org/licenses/by/3.0/",
-        "https://creativecommons.org/licenses/by/4.0/and/more",
-    ],
-)
+@cases("text", CASES["not_understood"])
 def test_a_text_that_is_not_wholly_understood_is_no_known_licence(text: str) -> None:
     licence = parse_licence(text)
     assert not licence.known
@@ -190,53 +108,12 @@ def mix(*names: str) -> str:
     return effective_licence(map(parse_licence, names)).id
 
 
-@cases(
-    ("parts", "whole"),
-    [
-        (["CC0", "CC-BY-3.0"], "CC-BY-3.0"),
-        (["CC-BY-3.0", "CC-BY-4.0", "CC0"], "CC-BY-4.0"),
-        (["CC-BY", "CC-BY-3.0"], "CC-BY-3.0"),
-        (["CC-BY-4.0", "CC-BY-NC-3.0"], "CC-BY-NC-4.0"),
-        (["CC-BY-SA-3.0", "CC-BY-SA-4.0"], "CC-BY-SA-4.0"),
-        (["CC-BY-4.0", "CC-BY-SA-3.0"], "CC-BY-SA-3.0"),
-        (["CC-BY-4.0", "CC-BY-SA-1.0"], "CC-BY-SA-1.0"),
-        (["CC-BY-NC-4.0", "CC-BY-NC-SA-4.0", "CC-BY-3.0"], "CC-BY-NC-SA-4.0"),
-        (["CC-BY-3.0-US", "CC-BY-3.0-US"], "CC-BY-3.0-US"),
-        (["CC-BY-3.0-US", "CC-BY-3.0-DE"], "CC-BY-3.0"),
-        (["public domain", "CC0"], "CC0-1.0"),
-        (["public domain"], "CC-PDM-1.0"),
-        (["Sampling+", "CC-BY-4.0"], "CC-Sampling-Plus-1.0"),
-        (["Sampling+", "CC-BY-NC-3.0"], "CC-NC-Sampling-Plus-1.0"),
-        (["MIT", "CC0"], "MIT"),
-        (["academic use"], "LicenseRef-academic-use"),
-        (["academic use", "CC0"], "unknown"),
-        (["CC-BY-SA-4.0", "CC-BY-NC-4.0", ""], "unknown"),
-        ([], "unknown"),
-    ],
-)
+@cases(("parts", "whole"), CASES["mixes"])
 def test_a_mix_is_under_the_conditions_of_all_its_parts(parts: list[str], whole: str) -> None:
     assert mix(*parts) == whole
 
 
-@cases(
-    ("parts", "named"),
-    [
-        *(
-            (["CC0", *pair], pair)
-            for pair in (
-                ["CC-BY-SA-4.0", "CC-BY-NC-4.0"],
-                ["CC-BY-SA-4.0", "CC-BY-NC-SA-4.0"],
-                ["CC-BY-SA-3.0", "CC-Sampling-Plus-1.0"],
-                ["CC-BY-SA-1.0", "CC-BY-SA-2.0"],
-                ["CC-BY-4.0", "MIT"],
-            )
-        ),
-        # What allows no derivatives cannot be mixed at all.
-        (["CC-BY-ND-4.0"], ["CC-BY-ND-4.0"]),
-        (["CC-BY-ND-4.0", "CC0"], ["CC-BY-ND-4.0"]),
-        (["CC-BY-NC-ND-3.0", "CC-BY-NC-3.0"], ["CC-BY-NC-ND-3.0"]),
-    ],
-)
+@cases(("parts", "named"), CASES["not_mixed"])
 def test_those_that_no_licence_covers_are_named(parts: list[str], named: list[str]) -> None:
     mixed = effective_licence(map(parse_licence, parts))
     assert mixed.licence == NO_COMMON
@@ -291,19 +168,7 @@ def test_the_card_gets_an_identifier_that_the_hub_lists(text: str, identifier: s
 # What a spec allows
 
 
-@cases(
-    ("name", "admitted", "refused"),
-    [
-        ("CC0", ["CC0-1.0"], ["CC-BY-4.0", "CC-PDM-1.0", "unknown"]),
-        ("CC-BY", ["CC-BY", "CC-BY-3.0", "CC-BY-4.0", "CC-BY-3.0-US"], ["CC-BY-NC-3.0"]),
-        ("CC-BY-3.0", ["CC-BY-3.0", "CC-BY-3.0-US"], ["CC-BY", "CC-BY-4.0"]),
-        ("CC-BY-3.0-US", ["CC-BY-3.0-US"], ["CC-BY-3.0", "CC-BY-3.0-DE"]),
-        ("CC-Sampling-Plus", ["Sampling+"], ["CC-NC-Sampling-Plus-1.0"]),
-        ("PDM", ["public domain"], ["CC0"]),
-        ("unknown", [""], ["academic use"]),
-        ("LicenseRef-academic-use", ["academic use"], ["unknown", "CC0"]),
-    ],
-)
+@cases(("name", "admitted", "refused"), CASES["admitted"])
 def test_a_family_admits_its_versions_and_an_id_only_that(
     name: str, admitted: list[str], refused: list[str]
 ) -> None:
@@ -312,19 +177,7 @@ def test_a_family_admits_its_versions_and_an_id_only_that(
     assert not any(allowed.admits(parse_licence(text)) for text in refused)
 
 
-@cases(
-    ("names", "message", "fix"),
-    [
-        (["CC0", "CC-BYE"], "is not known", "CC-BY"),
-        (["CC0", "CCO"], "is not known", "CC0"),
-        (["CC0", "CC-BY-NCC"], "is not known", "CC-BY-NC"),
-        (["CC0", "CC BY 5.0"], "is not known", "CC-BY"),
-        ([""], "is not known", ""),
-        (["n/a"], "is not known", ""),
-        (["free stuff"], "is not known", ""),
-        ([], "got an empty one", ""),
-    ],
-)
+@cases(("names", "message", "fix"), CASES["not_known"])
 def test_a_name_that_is_not_known_gets_the_nearest(
     names: list[str], message: str, fix: str
 ) -> None:

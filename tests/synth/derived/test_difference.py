@@ -24,8 +24,9 @@ from synth.scene.scene import Concat, Event
 from synth.scene.timeline import timeline
 from synth.truth.relations import Tolerance
 from tests.kit import asked
-from tests.kit.asked import line, placed_scenes, subject
+from tests.kit.asked import subject
 from tests.kit.cases import cases
+from tests.kit.timelines import line, placed_scenes
 from tests.synth.truth.oracle import Oracle, find_borders
 
 # The run-time type checker samples containers with `random`, also inside strategies.

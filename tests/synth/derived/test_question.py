@@ -31,25 +31,19 @@ from synth.recipes.scenes import Scenes
 from synth.recipes.triplets import Triplets
 from synth.scene.claim import claim_labels
 from synth.scene.scene import Concat, Event, Overlay, Scene, labels
-from synth.scene.timeline import Timeline, timeline
+from synth.scene.timeline import Timeline
 from synth.truth.relations import Tolerance
 from tests.kit import asked
-from tests.kit.asked import NAMES, line, placed_scenes, subject
+from tests.kit.asked import subject
 from tests.kit.cases import cases
 from tests.kit.planned import make_clip
+from tests.kit.timelines import NAMES, any_timelines, line
 from tests.synth.truth.oracle import Oracle, find_borders
 
 # The run-time type checker samples containers with `random`, also inside strategies.
 pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")
 
-TIMELINES = st.one_of(
-    placed_scenes().map(timeline),
-    st.lists(
-        st.tuples(st.sampled_from(NAMES), st.integers(0, 14), st.integers(1, 10)),
-        min_size=1,
-        max_size=6,
-    ).map(lambda sounds: line(*((label, on, on + length) for label, on, length in sounds))),
-)
+TIMELINES = any_timelines()
 TOLERANCES = st.builds(Tolerance, st.just(0), st.integers(1, 4))
 
 

@@ -11,55 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synth.derived import reward as module
-from synth.derived.reward import MOST_CHARACTERS, MOST_STRETCHES, find_answer, reward, score, wrap
+from synth.derived.reward import MOST_CHARACTERS, find_answer, reward, score, wrap
 from tests.kit.cases import cases
+from tests.kit.tables import read_cases
 
-TIMES = "0.50-2.00, 3.25-4.00"
+CASES = read_cases("texts/rewards.yaml")
 
 
-@cases(
-    ("kind", "answer", "solution", "right"),
-    [
-        ("answer", "a dog", "a dog", 1),
-        ("answer", " A  Dog.\n", "a dog", 1),
-        ("answer", "“Rain falls.”", "“rain falls.”", 1),
-        ("answer", "dog", "a dog", 0),
-        ("answer", "a dog or rain", "a dog", 0),
-        ("answer", "yes and no", "yes", 0),
-        ("answer", "", "a dog", 0),
-        ("order", "a dog;rain ; A SIREN.", "a dog; rain; a siren", 1),
-        ("order", "rain; a dog; a siren", "a dog; rain; a siren", 0),
-        ("order", "a dog; rain", "a dog; rain; a siren", 0),
-        ("order", "a dog; rain;; a siren", "a dog; rain; a siren", 0),
-        ("count", "3", "3", 1),
-        ("count", "Three.", "3", 1),
-        ("count", "two", "3", 0),
-        ("count", "2 or 3", "3", 0),
-        ("count", "1+2", "3", 0),
-        ("count", "٣", "3", 0),
-        ("count", "3" * 200, "3", 0),
-        ("interval", TIMES, TIMES, 1),
-        ("interval", "3.25 - 4,0.5-2 , 1-1.5", TIMES, 1),
-        ("interval", "0.5-2", TIMES, 1.5 / 2.25),
-        ("interval", " 0.5  -  2,\n3.25-4.", TIMES, 1),
-        ("interval", "0-4", TIMES, 2.25 / 4),
-        ("interval", "0-1", "0.500-1.500", 1 / 3),
-        ("interval", "5-6", TIMES, 0),
-        ("interval", "none", TIMES, 0),
-        ("interval", "None.", "none", 1),
-        ("absent", "0-99999", "none", 0),
-        ("absent", "0.5-2, 3.25-4 s", TIMES, 0),
-        ("absent", "2-0.5, 3.25-4", TIMES, 0),
-        ("absent", "1-1", TIMES, 0),
-        ("absent", "-1-2", TIMES, 0),
-        ("absent", "1e0-2e0", TIMES, 0),
-        ("absent", "nan-inf", TIMES, 0),
-        ("absent", "0.5-2,", TIMES, 0),
-        ("absent", ",".join(["0-1"] * MOST_STRETCHES), "0-1", 1),
-        ("absent", ",".join(["0-1"] * (MOST_STRETCHES + 1)), "0-1", 0),
-        ("absent", "__import__('os').abort()", TIMES, 0),
-    ],
-)
+@cases(("kind", "answer", "solution", "right"), CASES["answers"])
 def test_an_answer_is_read_strictly(kind: str, answer: str, solution: str, right: float) -> None:
     assert score(kind, wrap(answer), solution) == right
 

@@ -20,7 +20,10 @@ from synth.scene.scene import Concat, Event, Overlay, Scene, parse
 from synth.sources.sounds.esc50 import Esc50
 from tests.kit.cases import cases
 from tests.kit.export_corpora import Exported, built
+from tests.kit.tables import read_cases
 from train.bench.tables import compa_benchmark
+
+CASES = read_cases("texts/notation.yaml")
 
 # CompA
 
@@ -124,17 +127,7 @@ def test_table_is_that_of_esc50(esc: Path) -> None:
     assert not table.duplicated(["src_file", "take"]).any()
 
 
-@cases(
-    ("notation", "expected"),
-    [
-        ("dog", "dog"),
-        ("rain * dog", "dog * rain"),
-        ("(wind + dog) * cat", "(wind + dog) * cat"),
-        ("cat * (wind + dog)", "(wind + dog) * cat"),
-        ("a + (b + c)", "a + b + c"),
-        ("b * (a * c) + d", "a * b * c + d"),
-    ],
-)
+@cases(("notation", "expected"), CASES["categories"])
 def test_compositions_that_sound_alike_share_a_category(notation: str, expected: str) -> None:
     assert category(parse(notation)) == expected
 

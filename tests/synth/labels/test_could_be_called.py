@@ -15,17 +15,16 @@ from synth.recipes.base import Clip, Draft, Groups
 from synth.recipes.composing import Background
 from synth.recipes.scenes import Scenes
 from synth.recipes.triplets import Triplets
-from synth.scene.claim import And, Claim, Not, Only, claim_labels, claim_to_text
+from synth.scene.claim import And, Claim, Not, claim_labels, claim_to_text
 from synth.scene.scene import Concat, Event, Overlay, labels, to_text
 from synth.sources.own.folder import VocabularySource
 from synth.truth.relations import Tolerance
-from synth.truth.truth import Hearing, proves, refutes
+from synth.truth.truth import Hearing
 from tests.kit import asked
 from tests.kit.cases import cases
 from tests.kit.planned import clip_of, make_setting
 
 RATE = 16_000
-AIRPLANE, ENGINE, DOG = Event("airplane"), Event("engine"), Event("dog")
 CONFUSED = ("airplane", "helicopter", "train", "engine", "rain", "thunderstorm", "wind", "crow")
 
 
@@ -54,51 +53,6 @@ def denied(claim: Claim) -> set[str]:
         case And(first, second):
             return denied(first) | denied(second)
     return set()
-
-
-PLANE, MOTOR = ("airplane", 0, 9), ("engine", 9, 18)
-BETWEEN = (("engine", 0, 9), ("dog", 9, 18), ("airplane", 18, 27))
-TOGETHER = (("airplane", 0, 9), ("engine", 0, 9))
-VERDICTS: list[tuple[tuple[tuple[str, int, int], ...], Claim, str]] = [
-    *(
-        ((PLANE,), claim, "neither")
-        for claim in (ENGINE, Not(ENGINE), And(AIRPLANE, Not(ENGINE)), And(AIRPLANE, ENGINE))
-    ),
-    ((("engine", 0, 9),), Not(AIRPLANE), "proven"),
-    ((("engine", 0, 9),), AIRPLANE, "refuted"),
-    # A sound is present whatever else could be called by its name.
-    *(((PLANE, MOTOR), claim, "proven") for claim in (ENGINE, AIRPLANE, And(AIRPLANE, ENGINE))),
-    # Names that are said together mean a sound each.
-    ((PLANE, MOTOR), Concat(AIRPLANE, ENGINE), "proven"),
-    *(
-        ((PLANE, MOTOR), claim, "refuted")
-        for claim in (
-            Concat(ENGINE, AIRPLANE),
-            Overlay(AIRPLANE, ENGINE),
-            Overlay(ENGINE, AIRPLANE),
-        )
-    ),
-    ((PLANE,), Overlay(AIRPLANE, ENGINE), "neither"),
-    ((PLANE,), Concat(AIRPLANE, ENGINE), "neither"),
-    # A name that is said without the other may mean either sound.
-    (BETWEEN, Concat(DOG, ENGINE), "neither"),
-    (BETWEEN, Concat(ENGINE, DOG), "neither"),
-    (BETWEEN, Concat(DOG, AIRPLANE), "proven"),
-    (BETWEEN, Concat(AIRPLANE, DOG), "refuted"),
-    # "Only" is false only where something of another name is heard.
-    (TOGETHER, Only(ENGINE), "neither"),
-    (TOGETHER, Only(AIRPLANE), "refuted"),
-    ((("dog", 0, 9), ("engine", 0, 9)), Only(ENGINE), "refuted"),
-]
-
-
-@cases(("sounds", "claim", "verdict"), VERDICTS)
-def test_names_that_a_sound_could_be_called_by_are_not_denied(
-    sounds: tuple[tuple[str, int, int], ...], claim: Claim, verdict: str
-) -> None:
-    heard = asked.line(*sounds)
-    assert proves(heard, claim, Tolerance()) is (verdict == "proven")
-    assert refutes(heard, claim, Tolerance()) is (verdict == "refuted")
 
 
 def test_a_template_may_name_two_sounds_that_are_confused() -> None:

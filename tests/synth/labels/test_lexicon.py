@@ -51,6 +51,9 @@ from synth.labels.words import APOSTROPHES, COMPOUND, plain_words, tokenize, wor
 from synth.sources.procedural.foley import CLASSES
 from synth.sources.sounds.esc50 import ESC50_NAMES
 from tests.kit.cases import cases
+from tests.kit.tables import read_cases, read_rows
+
+CASES = read_cases("texts/lexicon.yaml")
 
 ORDER = {"second", "later"}
 # The standard wordings: label, noun, clause and gerund of ESC-50's labels.
@@ -129,36 +132,14 @@ def test_further_wordings() -> None:
     assert [label for label in named if not 3 <= len(wordings(label)) <= 8] == []
 
 
-@cases(
-    ("label", "said", "clauses"),
-    [
-        ("Meow", ["count"], ["meows", "lets out a meow"]),
-        ("Meow", ["long", "pitch"], ["meows"]),
-        ("airplane", ["count"], []),
-        ("rain", ["pitch"], []),
-        ("can_opening", ["again"], []),
-        ("theremin", ["again", "long", "pitch"], ["is heard"]),
-        ("theremin", ["count"], []),
-    ],
-)
+@cases(("label", "said", "clauses"), CASES["said"])
 def test_what_can_be_said_by_each_wording(label: str, said: list[str], clauses: list[str]) -> None:
     found = [wording.clause for wording in wordings(label, said)]
     subject = "a cat " if label == "Meow" else "the sound of theremin "
     assert [clause.removeprefix(subject) for clause in found] == clauses
 
 
-@cases(
-    ("noun", "definite", "bare", "sound"),
-    [
-        ("a dog", "the dog", "dog", "the sound of a dog"),
-        ("rain", "the rain", "rain", "the sound of rain"),
-        ("the wind", "the wind", "wind", "the sound of the wind"),
-        ("some jazz", "the jazz", "jazz", "the sound of some jazz"),
-        ("someone's cough", "someone's cough", "cough", "the sound of someone's cough"),
-        ("the hum of bees", "the hum of bees", "hum of bees", "the hum of bees"),
-        ("the cheers of people", "the cheers of people", "cheers of people", ""),
-    ],
-)
+@cases(("noun", "definite", "bare", "sound"), CASES["nouns"])
 def test_nouns_in_sentences(noun: str, definite: str, bare: str, sound: str) -> None:
     phrase = Phrase("", noun, "", "")
     assert (phrase.definite, phrase.bare) == (definite, bare)
@@ -176,16 +157,7 @@ def test_any_label_can_be_said(label: str) -> None:
 
 
 def test_a_label_that_is_not_listed_gets_a_serviceable_phrase() -> None:
-    nouns = {
-        "theremin": "the sound of theremin",
-        "Whimper (fox)": "the sound of whimper (fox)",
-        "Old voice, man speaking": "the sound of old voice, man speaking",
-        "UFO_landing": "the sound of UFO landing",
-        "Kettle_Boiling": "the sound of kettle boiling",
-        "Mixer_is_on_DVD": "the sound of mixer is on DVD",
-        "Türklingel": "the sound of Türklingel",
-        "Haustür Glocke": "the sound of Haustür Glocke",
-    }
+    nouns = CASES["not_listed"]
     assert {label: Phrase.of_label(label) for label in nouns} == {
         label: Phrase(label.replace("_", " "), noun, f"{noun} is heard", noun)
         for label, noun in nouns.items()
@@ -193,20 +165,7 @@ def test_a_label_that_is_not_listed_gets_a_serviceable_phrase() -> None:
 
 
 def test_a_caption_becomes_a_part_of_a_longer_one() -> None:
-    inside = {
-        "A dog barks.": "a dog barks",
-        "A dog  barks\nloudly ...": "a dog barks loudly",
-        "  Wind blows;": "wind blows",
-        "TV plays in a room.": "TV plays in a room",
-        "I hear a dog": "I hear a dog",
-        "I'm talking": "I'm talking",
-        "McDonald speaks": "McDonald speaks",
-        "A TV plays": "a TV plays",
-        "rain": "rain",
-        "Öl brutzelt": "öl brutzelt",
-        # "A dog barks! before rain falls": only full stops, commas and semicolons were taken off.
-        **{f"A dog barks{mark}": "a dog barks" for mark in ("!", "?", ":", "?!")},
-    }
+    inside = CASES["inside"]
     phrases = {caption: Phrase.of_caption(caption) for caption in inside}
     assert {caption: phrase.noun for caption, phrase in phrases.items()} == inside
     for phrase in phrases.values():
@@ -271,16 +230,13 @@ def test_labels_that_one_recording_could_bear_and_names_that_a_sound_could_be_ca
         "called": (False, True, False),
         "not called": (None, False, None),
     }
-    with (Path(__file__).resolve().parents[2] / "data" / "texts" / "kin.csv").open(
-        encoding="utf-8", newline=""
-    ) as file:
-        for row in csv.DictReader(file):
-            pair = row["sound"], row["name"]
-            seen = are_kin(*pair), could_be_called(*pair), could_be_called(*pair[::-1])
-            assert are_kin(*pair[::-1]) is seen[0]
-            assert are_confusable(*pair) is are_confusable(*pair[::-1]) is any(seen[1:])
-            for is_so, wanted in zip(seen, relations[row["relation"]], strict=True):
-                assert wanted is None or is_so is wanted, row
+    for row in read_rows("texts/kin.csv"):
+        pair = row["sound"], row["name"]
+        seen = are_kin(*pair), could_be_called(*pair), could_be_called(*pair[::-1])
+        assert are_kin(*pair[::-1]) is seen[0]
+        assert are_confusable(*pair) is are_confusable(*pair[::-1]) is any(seen[1:])
+        for is_so, wanted in zip(seen, relations[row["relation"]], strict=True):
+            assert wanted is None or is_so is wanted, row
 
 
 def test_every_path_that_a_label_is_called_besides_is_that_of_another_label() -> None:
@@ -328,17 +284,7 @@ def test_the_shipped_file_is_what_its_sources_make(real_inflect: lexicon_build.I
 
 
 def test_verbs_are_inflected(real_inflect: lexicon_build.Inflect) -> None:
-    forms = {
-        "bark": ["barks", "bark", "barking"],
-        "be": ["is", "are", "being"],
-        "fly": ["flies", "fly", "flying"],
-        "hum": ["hums", "hum", "humming"],
-        "go": ["goes", "go", "going"],
-        "clop": ["clops", "clop", "clopping"],
-        "whir": ["whirs", "whir", "whirring"],
-        "baa": ["baas", "baa", "baaing"],
-        "hiccup": ["hiccups", "hiccup", "hiccuping"],
-    }
+    forms = CASES["forms"]
     tags = ("VBZ", "VBP", "VBG")
     assert {verb: [real_inflect(verb, tag) for tag in tags] for verb in forms} == forms
 
@@ -357,40 +303,7 @@ def test_parts_become_forms() -> None:
     ]
 
 
-BAD_ROWS: tuple[tuple[list[str], str], ...] = (
-    (["dog,a dog,a dog,bark,no,,animal/dog"], "8 columns, not 9"),
-    ([""], "0 columns, not 9"),
-    ([" ,a dog,a dog,bark,,no,,animal/dog"], "no label"),
-    ([DOG, DOG], "already in mine.csv, line 2"),
-    ([DOG, "dog,a dog,a dog,bark,,no,,"], "'a dog barks' is said twice"),
-    ([DOG, "dog,a dog or two,a dog,bark,,no,,"], "the noun 'a dog or two' holds 'or'"),
-    ([DOG, "dog,a hound,a hound,,,no,,"], "no verb"),
-    ([DOG, PUPPY, "puppy,a dog,a puppy,bark,,no,,"], "the noun 'a dog' is also that of 'dog'"),
-    ([DOG, PUPPY, "dog,a bark,a dog,let,out a bark,no,,"], "already in mine.csv, line 2"),
-    ([DOG, "cat,a cat,a cat,meow,,no,,animal/cat"], "comes after 'dog'"),
-    (["dog,,a dog,bark,,no,,animal/dog"], "no noun"),
-    (["dog,a dog,,bark,,no,,animal/dog"], "no subject"),
-    (["dog,a dog,a dog,,,no,,animal/dog"], "no verb"),
-    (["dog,a dog,a dog,bark loudly,,no,,animal/dog"], "'bark loudly' is not one word"),
-    (["dog,a dog,a dog,bark,,maybe,,animal/dog"], "plural is 'maybe'"),
-    (["dog,a dog,a dog,bark,,no,often,animal/dog"], "said is 'often'"),
-    (["dog,a dog,a dog,bark,,no,fast count,animal/dog"], "said is 'fast count'"),
-    (["dog,A dog,a dog,bark,,no,,animal/dog"], "the noun 'A dog' is not plain words"),
-    (["dog,a dog.,a dog,bark,,no,,animal/dog"], "'a dog.' is not plain words"),
-    (["dog,a  dog,a dog,bark,,no,,animal/dog"], "'a  dog' is not plain words"),
-    (['dog,a dog,a dog,bark,"here, there",no,,animal/dog'], "is not plain words"),
-    (["dog,a dog,a dog,bark, ,no,,animal/dog"], "is not plain words"),
-    (["dog,a dog or two,a dog,bark,,no,,animal/dog"], "the noun 'a dog or two' holds 'or'"),
-    (["dog,a dog,a dog,bark,at once,no,,animal/dog"], "holds 'once'"),
-    (["dog,a rock-and-roll dog,a dog,bark,,no,,animal/dog"], "holds 'and'"),
-    (["dog,a dog,a dog,bark,,no,,"], "the family path '' is malformed"),
-    (["dog,a dog,a dog,bark,,no,,animal/"], "'animal/' is malformed"),
-    (["dog,a dog,a dog,bark,,no,,animal/a/b/c"], "is malformed"),
-    (["dog,a dog,a dog,bark,,no,,beast/dog"], "has no known category"),
-    (["dog,a dog,a dog,bark,,no,,animal;animal/dog"], "overlap"),
-    ([DOG, "hound,a hound,a dog,bark,,no,,animal/dog"], "is also that of 'dog'"),
-    ([DOG, "hound,a dog,a hound,bay,,no,,animal/dog"], "the noun 'a dog' is also that of"),
-)
+BAD_ROWS = CASES["bad_rows"]
 
 
 def test_a_bad_row_is_told_with_its_place_and_mend() -> None:
@@ -476,27 +389,9 @@ def test_a_folder_of_corpora_does_not_hide_the_lexicons(tmp_path: Path) -> None:
 # What a word is, to everything that reads words.
 
 
-SENTENCES = {
-    "The dogs' clip-clop, then L.A.": ["The", "dogs'", "clip-clop", "then", "L.A"],
-    "It's a goose\u2019s 80's R&B": ["It's", "a", "goose\u2019s", "80's", "R", "&", "B"],
-    "a 'loud' sound'": ["a", "loud", "sound"],
-    "hot_dog and/or cafe\u0301": ["hot", "dog", "and", "or", "cafe\u0301"],
-    "": [],
-}
-SPELT = (
-    ("Hip-Hop", "hip hop"),
-    ("drum'n'bass", "drumnbass"),
-    ("Drum & Bass", "drum and bass"),
-    ("80's", "80s"),
-    ("STRASSE", "stra\u00dfe"),
-    ("Café", "cafe\u0301"),
-    ("\uff44\uff4f\uff47", "dog"),
-)
-
-
 def test_words_of_sentences() -> None:
-    words = {text: [word.text for word in words_of(text, COMPOUND)] for text in SENTENCES}
-    assert words == SENTENCES
+    for text, words in CASES["sentences"].items():
+        assert [word.text for word in words_of(text, COMPOUND)] == words
 
 
 def test_a_word_is_parted_at_what_does_not_join() -> None:
@@ -507,7 +402,7 @@ def test_a_word_is_parted_at_what_does_not_join() -> None:
 
 
 def test_spellings_of_a_name_compare_equal() -> None:
-    assert [pair for pair in SPELT if plain_words(pair[0]) != plain_words(pair[1])] == []
+    assert [pair for pair in CASES["spelt"] if plain_words(pair[0]) != plain_words(pair[1])] == []
     assert plain_words("rock") != plain_words("rocks")
 
 

@@ -34,14 +34,13 @@ from synth.labels.lexicon import (
 from synth.sources import open_source, source_class
 from synth.text.label_search import guess_words, search_labels, suggest_words
 from tests.kit.cases import cases
+from tests.kit.tables import read_cases
+
+CASES = read_cases("texts/own_labels.yaml")
 
 BUDGIE = {"noun": "a budgie", "clause": "a budgie chirps", "gerund": "a budgie chirping"}
 WORDS = st.text("abc '-", min_size=1).map(lambda text: " ".join(text.split())).filter(bool)
 LISTS = st.lists(WORDS, max_size=3).map(tuple)
-
-
-def own(name: str = "budgie", **settings: Any) -> str:
-    return OwnLabel(**settings).label(name)
 
 
 @given(
@@ -67,57 +66,19 @@ def test_a_label_carries_what_is_said_of_it(
     assert read_own(label) == expected
 
 
-@cases(
-    ("label", "clause", "paths", "countable"),
-    [
-        (own(**BUDGIE), "a budgie chirps", (), False),
-        (own(**BUDGIE, like="bird"), "a budgie chirps", ("animal/bird",), False),
-        (own(**BUDGIE, countable=True), "a budgie chirps", (), True),
-        (own("Hund", like="DOG"), "a dog barks", ("animal/dog",), True),
-        (own("Hund", like="dog", countable=False), "a dog barks", ("animal/dog",), False),
-        (own("dog", **BUDGIE), "a budgie chirps", ("animal/dog",), True),
-        (own("waterphone", countable=True), "the sound of waterphone is heard", (), True),
-        ("dog {barks}", "the sound of dog {barks} is heard", (), False),
-    ],
-)
-def test_words_and_kin(label: str, clause: str, paths: tuple[str, ...], countable: bool) -> None:
+@cases(("label", "clause", "paths", "countable"), CASES["words"])
+def test_words_and_kin(label: str, clause: str, paths: list[str], countable: bool) -> None:
     assert Phrase.of_label(label).clause == clause
-    assert (families(label), is_countable(label)) == (paths, countable)
+    assert ([*families(label)], is_countable(label)) == (paths, countable)
 
 
-@cases(
-    ("sound", "name", "called"),
-    [
-        (own(like="Bird"), "crow", True),
-        (own(like="Bird", excludes=("crow",)), "crow", False),
-        ("crow", own(like="Bird", excludes=("CROW",)), False),
-        (own(**BUDGIE), "dog", False),
-        (own("strimmer", also=("engine",), **BUDGIE), "engine", True),
-        ("engine", own("strimmer", also=("engine",), **BUDGIE), False),
-        (own("strimmer", also=("engine",), excludes=("engine",)), "engine", False),
-        ("alternative rock", own("rock", **BUDGIE), True),
-        ("alternative rock", own("rock", excludes=("alternative rock",)), False),
-        (own(**BUDGIE), own("budgie", like="Bird"), True),
-    ],
-)
+@cases(("sound", "name", "called"), CASES["called"])
 def test_what_a_sound_could_be_called(sound: str, name: str, called: bool) -> None:
     assert could_be_called(sound, name) is called
     assert are_kin(sound, name) is are_kin(name, sound)
 
 
-@cases(
-    ("label", "listed"),
-    [
-        ("RAIN", "rain"),
-        ("Rain", "Rain"),
-        ("Car-Horn", "car_horn"),
-        ("car horn", "car_horn"),
-        ("VEHICLE horn, car horn, honking", "Vehicle horn, car horn, honking"),
-        ("dog [bark]", None),
-        ("carhorn", None),
-        ("", None),
-    ],
-)
+@cases(("label", "listed"), CASES["listed"])
 def test_case_and_separators_do_not_count(label: str, listed: str | None) -> None:
     assert spell_listed(label) == listed
 
@@ -126,18 +87,7 @@ def test_listed_labels_are_themselves() -> None:
     assert [label for label in shipped_phrases() if spell_listed(label) != label] == []
 
 
-@cases(
-    ("label", "clause"),
-    [
-        ("budgie", "a budgie is heard"),
-        ("An_Owl", "an owl is heard"),
-        ("Kettle_Boiling", "a kettle is boiling"),
-        ("bells", "bells are heard"),
-        ("whittling", "whittling is heard"),
-        ("old thing", "an old thing is heard"),
-        ("a; {b}", "a b is heard"),
-    ],
-)
+@cases(("label", "clause"), CASES["guessed"])
 def test_words_are_guessed(label: str, clause: str) -> None:
     assert guess_words(label).clause == clause
 
@@ -158,16 +108,7 @@ def test_search() -> None:
     assert search_labels("zorble") == []
 
 
-@cases(
-    ("settings", "said"),
-    [
-        ({"noun": "a budgie"}, "give noun, clause and gerund"),
-        ({**BUDGIE, "noun": "a budgie; two"}, "expected words without"),
-        ({**BUDGIE, "clause": "a budgie chirps."}, "no final stop"),
-        ({"like": "dogg"}, "did you mean 'dog'"),
-        ({"also": ["enginee"]}, "did you mean 'engine'"),
-    ],
-)
+@cases(("settings", "said"), CASES["refused"])
 def test_wrong_settings_are_refused(settings: dict[str, Any], said: str) -> None:
     with pytest.raises(ValidationError, match=said):
         make_spec(Path(), {"budgie": settings})

@@ -1,4 +1,4 @@
-"""Prompts: the shipped ones, their messages, and the errors of files of one's own."""
+"""Prompts and the second requests that verify: messages, and the errors of files of one's own."""
 
 from __future__ import annotations
 
@@ -11,9 +11,14 @@ import yaml
 
 from synth.base.errors import SpecError
 from synth.base.rng import digest
-from synth.llm.prompt import Prompt, load_prompt, shipped_files
+from synth.llm.prompt import Prompt, Verification, load_prompt, load_verification, shipped_files
 from synth.llm.reply import PromptItem, read_reply
+from synth.scene.claim import Claim, claim_from_text, claim_to_text
+from synth.scene.scene import parse
 from tests.kit.cases import cases
+from tests.kit.tables import read_cases
+
+CASES = read_cases("texts/llm_prompts.yaml")
 
 SHIPPED = [
     *("binding-negatives", "order-negatives", "paraphrase", "plausible-scenes"),
@@ -23,28 +28,7 @@ NASTY = '{{ 7 * 7 }} {% for x in y %} "}], "id": "b" \\ \n```\n {# # äöü 音 
 
 
 def write(folder: Path, **changes: Any) -> Path:
-    content: dict[str, Any] = {
-        "id": "mine",
-        "version": 1,
-        "about": "A test.",
-        "batch": 2,
-        "temperature": 0.5,
-        "max_output_tokens_per_item": 10,
-        "fields": {"caption": {"type": "string"}},
-        "answer": {"type": "object", "properties": {"text": {"type": "string"}}},
-        "texts": "text",
-        "messages": [
-            {"role": "system", "content": "Be brief."},
-            {
-                "role": "user",
-                "content": "{% if again %}Again.\n{% endif %}{% for item in items %}"
-                "{{ item | row('caption') }}\n{% endfor %}",
-            },
-        ],
-        "checks": [{"differs": {}}],
-        "examples": [{"fields": {"caption": "A dog"}, "answer": {"text": "The dog barks"}}],
-    }
-    content.update(changes)
+    content = CASES["mine"] | changes
     path = folder / "mine.yaml"
     kept = {key: value for key, value in content.items() if value is not None}
     path.write_text(yaml.safe_dump(kept, sort_keys=False), encoding="utf-8")
@@ -181,45 +165,7 @@ def user(content: str) -> list[dict[str, str]]:
     return [{"role": "user", "content": content}]
 
 
-@cases(
-    ("changes", "reason"),
-    [
-        ({"tempreature": 1}, "unknown setting 'tempreature'; did you mean 'temperature'"),
-        ({"version": None}, "version: is missing"),
-        ({"version": "1"}, "version: "),
-        ({"batch": 0}, "batch: "),
-        ({"temperature": 3.0}, "temperature: "),
-        ({"id": "Mine"}, "id: "),
-        ({"id": "other"}, "not the file's name"),
-        ({"answer": {"type": "string"}}, "answer: answer.type"),
-        ({"answer": {"type": "object", "properties": {"t": {"type": "x"}}}}, "answer.t.type"),
-        ({"fields": {"id": {}}}, "'id' cannot be the name"),
-        ({"texts": "txt"}, "texts: an answer has no texts at 'txt'"),
-        ({"checks": ["differ"]}, "checks.0: there is no check"),
-        ({"checks": [{"differs": "title"}]}, "checks.0.differs: 'title'"),
-        ({"checks": [{"scenes": "labels"}]}, "checks.0.scenes: 'labels'"),
-        ({"checks": [{"plain": {"of": "nothing"}}]}, "no texts at 'nothing'"),
-        ({"messages": []}, "messages: "),
-        (
-            {"messages": [{"role": "system", "content": "x"}]},
-            "the last message must have the role user",
-        ),
-        ({"messages": [{"role": "tool", "content": "x"}]}, "messages.0.role"),
-        ({"messages": user("{% for %}")}, "messages.0.content, line 1"),
-        ({"messages": user("{{ nothing }}")}, "messages.0.content: 'nothing' is undefined"),
-        ({"messages": user("{{ items[0].fields.title }}")}, "no attribute 'title'"),
-        ({"messages": user("{{ items[0] | row('title') }}")}, "'title' is not a field"),
-        ({"messages": user("{{ ''.__class__.__mro__ }}")}, "unsafe"),
-        ({"messages": user("{{ items.append(1) }}")}, "unsafe|not safely callable"),
-        ({"messages": user("{% include 'x' %}")}, "no loader"),
-        ({"examples": []}, "examples: "),
-        ({"examples": [{"fields": {}, "answer": {"text": "x"}}]}, "'caption' is missing"),
-        (
-            {"examples": [{"fields": {"caption": "x"}, "answer": {"text": "X"}}]},
-            "example-1: its answer is refused",
-        ),
-    ],
-)
+@cases(("changes", "reason"), CASES["bad_files"])
 def test_a_bad_file_is_one_clear_error(
     tmp_path: Path, changes: dict[str, Any], reason: str
 ) -> None:
@@ -250,3 +196,110 @@ def test_what_is_no_prompt_file(tmp_path: Path, text: bytes | None, reason: str)
         load_prompt(path)
     with pytest.raises(SpecError, match="did you mean 'translate'"):
         load_prompt("translat")
+
+
+# The second request: what it is told, what it lets through, and errors of files of one's own.
+
+
+VERIFICATIONS = read_cases("texts/verifications.yaml")
+
+BARK_THEN_RAIN = parse("dog + rain")
+PROMPTS = Path(__file__).resolve().parents[3] / "prompts"
+
+
+@pytest.fixture(scope="module")
+def verification() -> Verification:
+    found = load_verification(load_prompt("rewrite"))
+    assert found is not None
+    return found
+
+
+def _item(claim: Claim, caption: str = "A dog barks before rain falls") -> PromptItem:
+    read = json.loads(claim_to_text(claim))
+    fields = {"caption": caption, "claim": read, "style": "plain", "language": "en"}
+    return PromptItem("a", fields | {"sample_rate": 16_000})
+
+
+def _says(*statements: tuple[str, str, float]) -> dict[str, Any]:
+    told = [{"says": s, "sounds": of.split(), "value": value} for s, of, value in statements]
+    return {"statements": told}
+
+
+def test_the_second_request_knows_nothing_of_the_first_but_the_text(
+    verification: Verification,
+) -> None:
+    item = _item(BARK_THEN_RAIN)
+    fields = verification.make_fields(item, "Erst der Hund, dann der Regen")
+    assert fields.keys() == {"text", "sounds"}
+    asked = verification.prompt.messages([PromptItem("1", fields)])[-1]["content"]
+    told = json.loads(asked.splitlines()[-1])
+    assert told == {"id": "1", **fields}
+    turned = verification.make_fields(_item(parse("rain + dog")), "Erst der Regen")
+    assert all({"dog", "rain"} < set(each["sounds"]) for each in (fields, turned))
+    assert len(fields["sounds"]) == 8
+
+
+def test_the_order_of_the_sounds_says_nothing(verification: Verification) -> None:
+    named = [(f"first {n}", f"second {n}") for n in range(300)]
+    claims = [claim_from_text(claim_to_text(parse(f"{a} + {b}"))) for a, b in named]
+    before = 0
+    for (first, second), claim in zip(named, claims, strict=True):
+        sounds = verification.make_fields(_item(claim), "")["sounds"]
+        before += sounds.index(first) < sounds.index(second)
+    assert 120 < before < 180
+
+
+@cases(("says", "taken"), VERIFICATIONS["claims"])
+def test_only_the_very_claim_is_taken(
+    verification: Verification, says: list[tuple[str, str, float]], taken: bool
+) -> None:
+    faults = verification.faults(_item(BARK_THEN_RAIN), _says(*says))
+    assert (not faults) is taken
+    assert all(fault.startswith("read otherwise: ") for fault in faults)
+    if says == [("before", "rain dog", 0)]:
+        assert faults == ['read otherwise: lost "before dog, rain"; added "before rain, dog"']
+    # A label that is the word for strange sounds is never read back.
+    assert verification.faults(_item(parse("other")), _says(("heard", "other", 0)))
+    assert not verification.faults(_item(parse("dog")), _says(("heard", "dog", 0)))
+
+
+@cases(("says", "fault"), VERIFICATIONS["readings"])
+def test_what_is_no_reading_is_asked_for_again(
+    verification: Verification, says: tuple[str, str, float], fault: str
+) -> None:
+    item = PromptItem("1", {"text": "A dog", "sounds": ["dog", "rain"]})
+    found = "; ".join(verification.prompt.faults(item, _says(says)))
+    assert fault in found if fault else not found
+
+
+def test_checks_of_english_are_for_english() -> None:
+    prompt = load_prompt("rewrite")
+    item = _item(BARK_THEN_RAIN)
+    turned = {"text": "Rain falls before a dog barks"}
+    assert any("changes the order" in fault for fault in prompt.faults(item, turned))
+    german = PromptItem("a", {**item.fields, "language": "de"})
+    assert not prompt.faults(german, {"text": "Der Regen fällt, und dann bellt ein Hund"})
+
+
+def _write(folder: Path, **changes: Any) -> Path:
+    content = yaml.safe_load((PROMPTS / "rewrite.yaml").read_text()) | {"id": "mine"} | changes
+    path = folder / "mine.yaml"
+    path.write_text(yaml.safe_dump(content))
+    return path
+
+
+@cases(("changes", "said"), VERIFICATIONS["files"])
+def test_errors_of_a_file(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
+    path = _write(tmp_path, **changes)
+    with pytest.raises(SpecError) as error:
+        load_verification(load_prompt(path))
+    assert said in error.value.message
+
+
+def test_a_second_prompt_of_ones_own_lies_beside_the_first(tmp_path: Path) -> None:
+    second = yaml.safe_load((PROMPTS / "read-claim.yaml").read_text()) | {"id": "reads"}
+    (tmp_path / "reads.yaml").write_text(yaml.safe_dump(second))
+    verify = {"prompt": "reads.yaml", "checks": ["same_claim"]}
+    found = load_verification(load_prompt(_write(tmp_path, verify=verify)))
+    assert found is not None
+    assert found.prompt.id == "reads"

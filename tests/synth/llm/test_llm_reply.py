@@ -9,6 +9,9 @@ import pytest
 
 from synth.llm.reply import AnswerError, find_violations, make_strict, read_reply, reply_schema
 from tests.kit.cases import cases
+from tests.kit.tables import read_cases
+
+CASES = read_cases("texts/llm_replies.yaml")
 
 GOOD = '{"answers": [{"id": "b", "x": 1}, {"id": "ä", "x": "€ \\u00fc"}]}'
 READ = {"b": {"x": 1}, "ä": {"x": "€ ü"}}
@@ -17,41 +20,12 @@ FENCED = f"```json\n{DRAFT}\n```\n"
 TOLD = "say <think>, </think> or [THINK]"
 
 
-@cases(
-    "text",
-    [
-        GOOD,
-        f"\n  {GOOD}\t\n",
-        f"\ufeff{GOOD}",
-        f"```json\n{GOOD}\n```",
-        f"```\n{GOOD}```",
-        f"```{GOOD}```",
-        f"```JSON  \n{GOOD}\n  ```\n",
-        f"Here you are:\n```json\n{GOOD}\n```\nAnything else?",
-        f"```json\n{GOOD}",
-        "```json\r\n" + GOOD + "\r\n```",
-    ],
-)
+@cases("text", CASES["whole"])
 def test_reads_json_within_fences_and_spaces(text: str) -> None:
     assert read_reply(text) == READ
 
 
-@cases(
-    "thoughts",
-    [
-        *(f"<{name}>{DRAFT}</{name}>" for name in ("think", "THINK", "thinking", "reasoning")),
-        f'<think type="a b">\n{FENCED}</think>\n',
-        f"<think>a<think>b</think>{DRAFT}</think>",
-        f"<think>{DRAFT}</think><think>{DRAFT}</think>",
-        f"[THINK]{DRAFT}[/THINK]",
-        f"◁think▷{DRAFT}◁/think▷",
-        f"<|channel|>analysis<|message|>{DRAFT}<|end|><|channel|>final<|message|>",
-        f"{DRAFT}</think>",
-        f"A draft:\n{FENCED}</think>",
-        "<think></think>",
-        "<think/>",
-    ],
-)
+@cases("thoughts", CASES["thoughts"])
 def test_thoughts_are_dropped_and_what_only_looks_like_them_is_kept(thoughts: str) -> None:
     told = json.dumps({"answers": [{"id": "a", "x": TOLD}]})
     assert read_reply(thoughts + GOOD) == READ
@@ -121,55 +95,10 @@ def answer(**properties: Any) -> dict[str, Any]:
 def test_reply_schema_is_strict_all_through() -> None:
     pair = {"type": "array", "items": answer(a=TEXT)}
     made = reply_schema(answer(pairs=pair))
-    assert made == {
-        "type": "object",
-        "properties": {
-            "answers": {
-                "type": "array",
-                "items": {
-                    "type": "object",
-                    "properties": {
-                        "id": TEXT,
-                        "pairs": {
-                            "type": "array",
-                            "items": {
-                                "type": "object",
-                                "properties": {"a": TEXT},
-                                "required": ["a"],
-                                "additionalProperties": False,
-                            },
-                        },
-                    },
-                    "required": ["id", "pairs"],
-                    "additionalProperties": False,
-                },
-            }
-        },
-        "required": ["answers"],
-        "additionalProperties": False,
-    }
+    assert made == CASES["strict"]
 
 
-@cases(
-    ("schema", "reason"),
-    [
-        (TEXT, "answer.type"),
-        ({}, "answer.type"),
-        ({"type": ["string", "null"]}, "answer.type"),
-        ({"type": "object"}, "answer.properties"),
-        ({"type": "object", "properties": {1: TEXT}}, "answer.properties"),
-        (answer(id=TEXT), "answer.id"),
-        (answer(a={"type": "text"}), "answer.a.type"),
-        (answer(a={"type": "string", "pattern": "x"}), "answer.a.pattern"),
-        (answer(a={"type": "array"}), "answer.a.items: expected a JSON schema"),
-        (answer(a={"type": "string", "enum": []}), "answer.a.enum"),
-        (answer(a={"type": "string", "enum": [1]}), "answer.a.enum"),
-        (answer(a={"type": "integer", "minimum": "0"}), "answer.a.minimum"),
-        (answer(a={"type": "array", "items": TEXT, "minItems": 1.5}), "answer.a.minItems"),
-        (answer(a=TEXT) | {"required": []}, "answer.required"),
-        (answer(a=TEXT) | {"additionalProperties": True}, "answer.additionalProperties"),
-    ],
-)
+@cases(("schema", "reason"), CASES["not_strict"])
 def test_what_is_not_strict_is_refused_by_place(schema: Any, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         reply_schema(schema)
@@ -178,28 +107,9 @@ def test_what_is_not_strict_is_refused_by_place(schema: Any, reason: str) -> Non
 @cases(
     ("schema", "value", "fault"),
     [
-        (TEXT, "naïve — 音", ""),
-        (TEXT, 3, "must be of type string, not integer"),
-        (TEXT, None, "not null"),
+        *CASES["violations"],
         (TEXT, "\ud800", "no text"),
-        (TEXT, "a\0b", "no text"),
-        ({"type": "string", "enum": ["a", "b"]}, "c", "one of a, b"),
-        ({"type": "integer"}, 3, ""),
-        ({"type": "integer"}, True, "not boolean"),
-        ({"type": "integer"}, 3.5, "not number"),
-        ({"type": "number"}, 3, ""),
-        ({"type": "number", "minimum": 0}, -1, "at least 0"),
-        ({"type": "number", "maximum": 1}, 1.5, "at most 1"),
-        ({"type": "boolean"}, False, ""),
-        ({"type": "boolean"}, 0, "not integer"),
-        ({"type": "array", "items": TEXT}, [], ""),
         ({"type": "array", "items": TEXT}, ("a",), "not tuple"),
-        ({"type": "array", "items": TEXT, "minItems": 1}, [], "at least 1"),
-        ({"type": "array", "items": TEXT, "maxItems": 1}, ["a", "b"], "at most 1"),
-        ({"type": "array", "items": TEXT}, ["a", 1], "entry 2 of the answer"),
-        (answer(a=TEXT), {}, "lacks 'a'"),
-        (answer(a=TEXT), {"a": "x", "b": "y"}, "has 'b'"),
-        (answer(a=TEXT), {"a": []}, "'a' must be of type string"),
     ],
 )
 def test_violations(schema: dict[str, Any], value: Any, fault: str) -> None:

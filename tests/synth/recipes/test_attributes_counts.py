@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable
@@ -32,6 +31,7 @@ from synth.truth.ear import Envelope
 from tests.kit import asked
 from tests.kit.cases import cases
 from tests.kit.planned import BLOCK, RATE, flatten, level_clip, make_setting, plan
+from tests.kit.tables import read_rows
 from tests.synth.truth.oracle import judge_draft
 
 
@@ -229,21 +229,18 @@ def test_a_sound_that_fades_too_late_is_left_out() -> None:
 # Recordings sorted by eye: what Segue takes for one sound is one.
 
 
-SHEETS = Path(__file__).resolve().parents[2] / "data" / "counts"
 SHEET_RATE = 44_100
 PRECISION = 0.98
-
-
-def read_sheet(name: str) -> list[dict[str, str]]:
-    text = (SHEETS / name).read_text(encoding="utf-8")
-    lines = [line for line in text.splitlines() if not line.startswith("#")]
-    return list(csv.DictReader(lines))
 
 
 @cache
 def measure(library: Esc10 | Esc50) -> dict[str, tuple[float, Clip]]:
     """What is on the sheets, by file name: where the sound begins in s, and the sound."""
-    names = {row["filename"] for name in ("clips.csv", "stretches.csv") for row in read_sheet(name)}
+    names = {
+        row["filename"]
+        for name in ("clips.csv", "stretches.csv")
+        for row in read_rows(f"counts/{name}")
+    }
     found = {}
     for ref in library.refs():
         if Path(ref.location).name in names:
@@ -265,7 +262,7 @@ def count_attacks(clip: Clip) -> int | None:
 
 
 def test_the_sheets_are_whole() -> None:
-    clips, stretches = read_sheet("clips.csv"), read_sheet("stretches.csv")
+    clips, stretches = read_rows("counts/clips.csv"), read_rows("counts/stretches.csv")
     assert len({row["filename"] for row in clips}) == len(clips) == 200
     assert {row["verdict"] for row in (*clips, *stretches)} == {"one", "several", "unclear"}
 
@@ -274,7 +271,7 @@ def test_a_clip_of_one_attack_is_one_sound(shared_data: Callable[[str], Path]) -
     found = measure(Esc50(root=shared_data("ESC-50")))
     verdicts = Counter(
         row["verdict"]
-        for row in read_sheet("clips.csv")
+        for row in read_rows("counts/clips.csv")
         if count_attacks(found[row["filename"]][1]) == 1
     )
     assert verdicts["one"] >= 5
@@ -289,7 +286,7 @@ def test_a_part_that_is_counted_is_one_sound(
     found = measure(source(root=shared_data("ESC-50" if library == "esc50" else "ESC-10")))
     setting = Setting(SHEET_RATE, None, Levels(-23.0, 20.0, 15.0), SHEET_RATE // 10, Randomness(0))
     sorted_by_eye = defaultdict(list)
-    for row in read_sheet("stretches.csv"):
+    for row in read_rows("counts/stretches.csv"):
         if row["library"] == library and is_countable(row["label"]):
             sorted_by_eye[row["filename"]].append(row)
     verdicts = Counter[str]()

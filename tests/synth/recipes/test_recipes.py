@@ -1,23 +1,54 @@
-"""What holds of every recipe: pure groups, settings and clips that are refused with the reason."""
+"""What holds of every recipe, and what recipes share: excerpts, gains, lengths and dealing."""
 
 from __future__ import annotations
 
 import pickle
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from synth.base.errors import PlanError, SegueError
 from synth.base.rng import Randomness
-from synth.labels.lexicon import Tag
+from synth.captions.caption import Style
+from synth.labels.lexicon import Tag, are_confusable
 from synth.recipes import recipe_class, recipe_names
-from synth.recipes.base import Clip
+from synth.recipes.base import (
+    Clip,
+    Levels,
+    excerpt,
+    explain_misleading,
+    explain_too_short,
+    permutation,
+)
+from synth.recipes.casting import ClipDealer
+from synth.sources.own.folder import VocabularySource
+from synth.truth.ear import StoredEnvelope
 from tests.kit import asked
 from tests.kit.cases import cases
-from tests.kit.planned import AUDIBLE, RATE, level_clip, make_clip, make_setting, plan, spread_clips
+from tests.kit.envelopes import envelope
+from tests.kit.planned import (
+    AUDIBLE,
+    BLOCK,
+    RATE,
+    clip_of,
+    clip_of_row,
+    level_clip,
+    make_clip,
+    make_setting,
+    plan,
+    spread_clips,
+)
+from tests.kit.tables import read_cases
+
+CASES = read_cases("recipes/bad_settings.yaml")
 
 TEN_S = 10 * RATE
 CAPTIONED = [
@@ -69,66 +100,7 @@ def test_a_group_is_a_pure_function_of_seed_split_and_index(name: str) -> None:
     assert plan(recipe, clips, setting, "test") != forward
 
 
-@cases(
-    ("name", "settings", "message"),
-    [
-        ("acba", {"pairs": 0}, "greater than 0"),
-        ("acba", {"pairs": {}}, "at least 1"),
-        ("acba", {"pairs": {"train": 0}}, "greater than 0"),
-        ("acba", {"relations": ()}, "one or more different ordering words"),
-        ("acba", {"relations": ("before", "before")}, "one or more different ordering words"),
-        ("acba", {"relations": ("while",)}, "joins sounds in order"),
-        ("acba", {"relations": ("during",)}, "'before', 'after'"),
-        ("acba", {"crossfade_s": -1}, "greater than or equal to 0"),
-        ("acba", {"repeats": 3}, "not permitted"),
-        ("attributes", {"attributes": ()}, "one or more different attributes"),
-        ("attributes", {"attributes": ("gap", "gap")}, "one or more different attributes"),
-        ("attributes", {"attributes": ("redder",)}, "'duration', 'longer'"),
-        ("counts", {"times": (1,)}, "two or more different numbers"),
-        ("counts", {"times": (1, 1)}, "two or more different numbers"),
-        ("counts", {"times": (0, 1)}, "two or more different numbers"),
-        ("counts", {"times": (2, 6)}, "two or more different numbers"),
-        ("counts", {"pause_s": (0.5, 0.4)}, "pause_s\n.*0.5 is above 0.4"),
-        ("edits", {"changes": []}, "one or more different changes"),
-        ("edits", {"changes": ["level", "level"]}, "one or more different changes"),
-        ("edits", {"change_db": [2, 6]}, "equal to 3"),
-        ("edits", {"pause_s": [0.5, 0.2]}, "pause_s\n.*0.5 is above 0.2"),
-        ("negation", {"inserts": -1}, "greater than or equal to 0"),
-        ("negation", {"style": "loud"}, "'paper' or 'natural'"),
-        ("scenes", {"scenes": 10}, "10 is not a multiple of the 4 variants"),
-        ("scenes", {"scenes": {"train": 8, "test": 6}}, "not a multiple of the 4 variants"),
-        ("scenes", {"scenes": 0}, "greater than 0"),
-        ("scenes", {"max_events": 13}, "less than or equal to 12"),
-        ("scenes", {"max_events": 1}, "greater than or equal to 2"),
-        ("scenes", {"variants": 1}, "greater than or equal to 2"),
-        ("scenes", {"crossfade": 0.6}, "less than or equal to 0.4"),
-        ("scenes", {"ratio": 1.0}, "less than 1"),
-        ("scenes", {"snr_db": (3, -3)}, "snr_db\n.*3 is above -3"),
-        ("scenes", {"categories": {"animal": -1}}, "greater than or equal to 0"),
-        ("scenes", {"expressions": {"a + b": 0}}, "greater than 0"),
-        ("scenes", {"background": {"of": []}}, "at least 1"),
-        ("scenes", {"captions": 0}, "greater than or equal to 1"),
-        ("scenes", {"captions": 1, "scenes": 12, "variants": 3}, "captions: 1 is too few"),
-        ("scenes", {"mixing": "loud"}, "between_class"),
-        ("scenes", {"nesting": 3}, "not permitted"),
-        ("scenes", {"polyphony": 5}, "less than or equal to 4"),
-        ("scenes", {"pause_s": (2, 1)}, "pause_s\n.*2 is above 1"),
-        (
-            "scenes",
-            {"without_replacement": True, "categories": {"animal": 2}},
-            "categories: animal cannot",
-        ),
-        (
-            "scenes",
-            {"without_replacement": True, "expressions": ["a + b"]},
-            r"expressions: a \+ b cannot",
-        ),
-        ("tag_captions", {"views": 1000}, "less than or equal to 100"),
-        ("tag_captions", {"per_category": 0}, "greater than 0"),
-        ("triplets", {"repeats": 0}, "greater than 0"),
-        ("triplets", {"max_event_s": 0}, "greater than 0"),
-    ],
-)
+@cases(("name", "settings", "message"), CASES["settings"])
 def test_bad_settings_are_refused(name: str, settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ValidationError, match=message):
         recipe_class(name)(**settings)
@@ -192,3 +164,207 @@ def test_counts_for_other_splits_are_refused(name: str, key: str) -> None:
     for counts in ({"train": 4}, {"train": 4, "test": 4, "dev": 4}):
         with pytest.raises(PlanError, match="name the same splits"):
             recipe_class(name)(**{key: counts}).check(make_setting(), splits)
+
+
+# What recipes share: excerpts that fall on the sound, gains within bounds, exact clip lengths.
+
+
+def clip(frames: int, levels_db: tuple[float, ...] = (), loudness: float = -30.0) -> Clip:
+    heard = envelope(frames, levels_db)
+    return make_clip("lib/a", "dog", frames=frames, loudness_lufs=loudness, envelope=heard)
+
+
+SETTING = make_setting()
+
+
+def draw(item: Clip, longest: int | None, index: int = 0) -> tuple[int, int]:
+    drawn = excerpt(item, longest, SETTING, Randomness(7).at("test", index))
+    return drawn.start, drawn.frames
+
+
+@given(
+    st.lists(st.floats(-120, 0), min_size=1, max_size=60),
+    st.integers(1, BLOCK),
+    st.none() | st.integers(1, 60 * BLOCK),
+    st.integers(0, 1000),
+)
+def test_an_excerpt_lies_inside_and_is_as_long_as_asked(
+    levels: list[float], rest: int, longest: int | None, index: int
+) -> None:
+    item = clip((len(levels) - 1) * BLOCK + rest, tuple(levels))
+    start, frames = draw(item, longest, index)
+    assert frames == min(longest or item.frames, item.frames)
+    assert 0 <= start <= item.frames - frames
+
+
+@given(st.integers(0, 30), st.integers(0, 1000))
+def test_an_excerpt_falls_on_the_loud_part_and_never_into_a_pause(at: int, index: int) -> None:
+    levels = [-60.0] * 40
+    levels[at : at + 10] = [-20.0] * 10
+    start, frames = draw(clip(40 * BLOCK, tuple(levels)), 10 * BLOCK, index)
+    heard = min(start + frames, (at + 10) * BLOCK) - max(start, at * BLOCK)
+    assert heard >= frames / 2 - BLOCK
+
+
+def test_takes_of_an_even_sound_vary() -> None:
+    starts = {draw(clip(100 * BLOCK, (-20.0,) * 100), 10 * BLOCK, index)[0] for index in range(60)}
+    assert len(starts) > 20
+
+
+@cases(
+    ("loudness", "max_gain_db", "gain"),
+    [(-30.0, 20.0, 7.0), (-10.0, 20.0, -13.0), (-60.0, 20.0, 20.0), (-120.0, 0.0, 0.0)],
+)
+def test_every_event_is_brought_to_the_target_but_noise_is_not_raised(
+    loudness: float, max_gain_db: float, gain: float
+) -> None:
+    where = make_setting(levels=Levels(-23.0, max_gain_db, 15.0))
+    drawn = excerpt(clip(1000, loudness=loudness), None, where, Randomness(7).at("x", 0))
+    assert drawn.gain_db == gain
+
+
+def test_a_clip_that_is_too_short_is_told_why() -> None:
+    for crossfade, least, reason in (
+        (1000, 2000, "crossfade"),
+        (0, AUDIBLE, "less than 0.1 s cannot be made out"),
+    ):
+        assert explain_too_short(clip(least), crossfade, SETTING) is None
+        assert reason in str(explain_too_short(clip(least - 1), crossfade, SETTING))
+
+
+def test_a_clip_of_a_row_has_the_length_that_the_bank_has() -> None:
+    row = {
+        "id": "lib/a",
+        "labels": ["dog"],
+        "captions": ["A dog"],
+        "tags": [],
+        "recording": "r",
+        "sample_rate": 44_100,
+        "onset": 100,
+        "offset": 22_150,
+        "loudness_lufs": -20.0,
+        "peak_db": -3.0,
+        "levels_db": [-20.0] * 10,
+        "levels_dba": [-23.0] * 10,
+    }
+    assert clip_of_row(row, 48_000).frames == 24_000
+    assert clip_of_row(row, 44_100).frames == 22_050
+    heard = clip_of_row(row, 48_000).envelope
+    assert isinstance(heard, StoredEnvelope)
+    found = heard.read()
+    assert found.levels_db == pytest.approx([-20.0] * 10)
+    assert found.weighted_db == pytest.approx([-23.0] * 10)
+    assert (found.block, found.frames) == (2205 * 48_000 / 44_100, 24_000)
+
+
+def test_a_clip_that_was_never_heard_is_taken_to_be_steady() -> None:
+    source = VocabularySource(labels="esc50", takes=1)
+    clip = clip_of(source, next(iter(source.refs())), RATE)
+    assert isinstance(clip.envelope, StoredEnvelope)
+    heard = clip.envelope.read()
+    for weighted in (False, True):
+        energy = heard.energy(np.array([0.0, clip.frames]), weighted=weighted)
+        assert energy == pytest.approx([0, clip.frames * heard.loudest[int(weighted)]])
+
+
+def test_each_round_is_another_permutation() -> None:
+    rounds = [permutation(Randomness(7), "a", index, 50) for index in range(3)]
+    assert all(sorted(order.tolist()) == list(range(50)) for order in rounds)
+    assert not np.array_equal(rounds[0], rounds[1])
+    assert np.array_equal(rounds[0], permutation(Randomness(7), "a", 0, 50))
+
+
+def test_a_sound_that_stays_far_below_the_others_is_refused() -> None:
+    levels = Levels(target_lufs=-23.0, max_gain_db=20.0, max_below_db=15.0)
+    assert levels.refusal(-58.0) is None
+    assert levels.refusal(-59.0) == (
+        "is too quiet: -59 LUFS, raised by 20 dB it is still 16 dB below the others"
+    )
+
+
+@cases(
+    ("label", "style", "word"),
+    [
+        ("dog before cat", Style.NATURAL, "'before'"),
+        ("Followed by me", Style.NATURAL, "'followed by'"),
+        ("beforehand", Style.NATURAL, "None"),
+        # It is said otherwise in natural style.
+        ("Fill (with liquid)", Style.NATURAL, "None"),
+        ("Fill (with liquid)", Style.PAPER, "'with'"),
+    ],
+)
+def test_a_label_that_holds_a_relating_word_is_refused(label: str, style: Style, word: str) -> None:
+    reason = str(explain_misleading(label, style))
+    assert word in (reason if word == "None" else reason.lower())
+
+
+# Dealing clips without replacement
+
+
+LABELS = (
+    "Bark", "Meow", "Moo", "Rain", "Siren", "Church bell", "Piano", "Snoring", "Laughter",
+    "Motorcycle", "Helicopter", "Chainsaw", "Typing", "Applause", "Howl", "Thunder",
+)  # fmt: skip
+
+
+def clips(each: int = 12) -> tuple[Clip, ...]:
+    return tuple(
+        make_clip(f"{label}-{take}", label, frames=RATE) for label in LABELS for take in range(each)
+    )
+
+
+def dealer(found: tuple[Clip, ...], most: int = 13, seed: int = 7) -> ClipDealer:
+    return ClipDealer(found, most, Randomness(seed), "deck")
+
+
+@cases("most", [3, 5, 13])
+def test_every_clip_is_dealt_once_before_any_is_dealt_again(most: int) -> None:
+    deck = clips()
+    made = dealer(deck, most)
+    groups = len(made.sizes)
+    left_out = []
+    for round_ in range(3):
+        hands = [made.hand(round_ * groups + place) for place in range(groups)]
+        used = Counter(clip.id for hand in hands for clip in hand)
+        assert set(used.values()) == {1}
+        left_out.append({clip.id for clip in deck} - set(used))
+        assert len(left_out[-1]) <= most
+        sizes = Counter(map(len, hands))
+        assert max(sizes) <= most
+    assert not set.intersection(*left_out)
+
+
+def test_sounds_of_a_hand_cannot_be_confused() -> None:
+    made = dealer(clips())
+    for index in range(len(made.sizes)):
+        named = [clip.labels[0] for clip in made.hand(index)]
+        assert not any(are_confusable(*pair) for pair in combinations(named, 2))
+
+
+def test_hands_of_all_sizes_are_as_frequent() -> None:
+    made = dealer(clips(40), 8)
+    counts = Counter(len(made.hand(index)) for index in range(len(made.sizes)))
+    assert set(counts) == set(range(3, 9))
+    assert max(counts.values()) - min(counts.values()) <= 1
+
+
+def test_a_hand_is_a_pure_function_of_its_number() -> None:
+    made, other = dealer(clips()), dealer(clips())
+    last = 2 * len(made.sizes)
+    backwards = {index: made.hand(index) for index in range(last, -1, -3)}
+    assert backwards == {index: other.hand(index) for index in sorted(backwards)}
+    assert dealer(clips(), seed=8).hand(0) != made.hand(0)
+
+
+def test_a_label_that_most_clips_bear_leaves_some_to_the_next_round() -> None:
+    many = tuple(make_clip(f"Bark-{take}", "Bark", frames=RATE) for take in range(100, 400))
+    made = dealer(clips(2) + many, 5)
+    hands = [made.hand(index) for index in range(len(made.sizes))]
+    used = Counter(clip.id for hand in hands for clip in hand)
+    assert set(used.values()) == {1}
+    assert all(sum(clip.labels[0] == "Bark" for clip in hand) <= 1 for hand in hands)
+
+
+def test_too_few_clips_are_a_clear_error() -> None:
+    with pytest.raises(PlanError, match="2 clips do not fill a group"):
+        _ = dealer(clips()[:2]).sizes

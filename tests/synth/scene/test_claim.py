@@ -34,6 +34,8 @@ from synth.scene.claim import (
 from synth.scene.edit import meaning, recompositions
 from synth.scene.scene import Concat, Event, Overlay, Scene, parse
 from tests.kit.cases import cases
+from tests.kit.tables import read_cases
+from tests.synth.truth.cases import read_claim
 
 SCENES: st.SearchStrategy[Scene] = st.recursive(
     st.sampled_from(["a", "and", "not", "event", 'say "b"']).map(Event),
@@ -161,19 +163,6 @@ def test_times_are_compared_to_a_tenth_of_a_second() -> None:
         state(Measured(Quantity.ONSET, (DOG,), 1))
 
 
-@cases(
-    ("claim", "kind"),
-    [
-        (DOG, "presence"),
-        (And(DOG, RAIN), "presence"),
-        (parse("dog + rain"), "order"),
-        (parse("dog * rain"), "together"),
-        (parse("dog * rain + cat"), "order and together"),
-        (And(parse("dog + cat"), Not(RAIN)), "negation"),
-        (Only(DOG), "negation"),
-        (Count(DOG, 3), "count"),
-        (And(parse("dog * rain"), Measured(Quantity.LOUDER, (DOG, RAIN), 1)), "measured"),
-    ],
-)
-def test_kinds(claim: Claim, kind: str) -> None:
-    assert classify(claim) == kind
+@cases(("claim", "kind"), read_cases("texts/claims.yaml")["kinds"])
+def test_kinds(claim: str, kind: str) -> None:
+    assert classify(read_claim(claim)) == kind

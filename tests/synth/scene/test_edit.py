@@ -19,13 +19,15 @@ from synth.scene.edit import (
     recompositions,
     rename_labels,
 )
-from synth.scene.scene import Concat, Event, Overlay, Scene, events, labels, operands
+from synth.scene.scene import Concat, Event, Overlay, Scene, events, labels, operands, parse
 from tests.kit.cases import cases
+from tests.kit.tables import read_cases
+from tests.synth.truth.cases import read_claim
 
 # The run-time type checker samples containers with `random`, also inside strategies.
 pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")
 
-A, B, C, D, X = (Event(label) for label in "ABCDX")
+A, B = Event("A"), Event("B")
 NAMES = "ABCDE"
 
 
@@ -208,34 +210,6 @@ def test_a_kind_does_not_hang_on_how_a_claim_is_written(heard: Scene) -> None:
             assert edit_kind(claim, other) is kind
 
 
-KINDS: list[tuple[Claim, Scene, EditKind]] = [
-    (Concat(B, A), Concat(A, B), EditKind.REORDER),
-    (Overlay(A, B), Concat(A, B), EditKind.RELATION),
-    (Concat(A, B), Overlay(A, B), EditKind.RELATION),
-    (Concat(A, X), Concat(A, B), EditKind.REPLACE),
-    (X, Concat(A, B), EditKind.REPLACE),
-    (And(A, X), Concat(A, B), EditKind.REPLACE),
-    (And(A, Not(B)), Concat(A, B), EditKind.NEGATE),
-    (And(Concat(A, B), Not(C)), Concat(Concat(A, B), C), EditKind.NEGATE),
-    (And(A, Not(X)), Concat(A, B), EditKind.NEGATE),
-    (Only(A), Concat(A, B), EditKind.NEGATE),
-    (Not(A), Concat(A, B), EditKind.NEGATE),
-    # (A + B) * C
-    (Overlay(Concat(B, A), C), Overlay(Concat(A, B), C), EditKind.REORDER),
-    (Overlay(Concat(A, C), B), Overlay(Concat(A, B), C), EditKind.REBIND),
-    (Concat(Overlay(A, B), C), Overlay(Concat(A, B), C), EditKind.REBIND),
-    (Concat(B, A), Overlay(Concat(A, B), C), EditKind.REORDER),
-    (Overlay(A, B), Overlay(Concat(A, B), C), EditKind.RELATION),
-    (Concat(A, C), Overlay(Concat(A, B), C), EditKind.RELATION),
-    # three in a row, of four
-    (Concat(A, Concat(C, B)), Concat(Concat(A, B), Concat(C, D)), EditKind.REORDER),
-    (Concat(Overlay(A, D), B), Concat(Overlay(A, B), D), EditKind.REBIND),
-    (Concat(D, Overlay(A, B)), Concat(Overlay(A, B), D), EditKind.REORDER),
-    (Overlay(Overlay(A, B), D), Concat(Overlay(A, B), D), EditKind.RELATION),
-    (Overlay(Concat(A, C), Concat(B, D)), Overlay(Concat(A, B), Concat(C, D)), EditKind.REBIND),
-]
-
-
-@cases(("claim", "heard", "kind"), KINDS)
-def test_kinds_of_edits(claim: Claim, heard: Scene, kind: EditKind) -> None:
-    assert edit_kind(claim, heard) is kind
+@cases(("claim", "heard", "kind"), read_cases("texts/claims.yaml")["edits"])
+def test_kinds_of_edits(claim: str, heard: str, kind: str) -> None:
+    assert edit_kind(read_claim(claim), parse(heard)) == kind

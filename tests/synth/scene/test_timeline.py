@@ -39,6 +39,9 @@ from synth.scene.timeline import (
     timeline,
 )
 from tests.kit.cases import cases
+from tests.kit.tables import read_cases
+
+CASES = read_cases("texts/activities.yaml")
 
 
 def event(label: str, frames: int) -> Event:
@@ -153,18 +156,7 @@ def test_silence_does_not_begin_a_scene() -> None:
 LETTERS = "abcdefghijkl"
 
 
-@cases(
-    ("text", "most", "expected"),
-    [
-        ("a + b + c * d", 2, True),
-        ("a + b + c * d", 1, False),
-        ("a + (b * c + d)", 2, True),
-        ("a + (b + c) * d", 4, False),
-        ("a * b * c", 4, False),
-        ("a * b * c + d", 2, False),
-        ("a", 4, False),
-    ],
-)
+@cases(("text", "most", "expected"), CASES["sequences"])
 def test_what_a_sequence_is(text: str, most: int, expected: bool) -> None:
     assert is_sequence(parse(text), most) is expected
 
@@ -224,22 +216,7 @@ def test_what_is_written_is_read_again(activity: Activity) -> None:
     assert Activity.from_json(activity.to_json()) == activity
 
 
-@cases(
-    "change",
-    [
-        {"clear": None},
-        {"clear": [{"onset": 20, "offset": 10}]},
-        {"clear": [{"onset": 10, "offset": 10}]},
-        {"faint": [{"onset": 5, "offset": 9}, {"onset": 8, "offset": 12}]},
-        {"faint": [{"onset": -1, "offset": 9}]},
-        {"onsets": -2},
-        {"onsets": 1.0},
-        {"onsets": True},
-        {"acoustics": {}},
-        {"likely": None},
-        {"acoustics": [{"mean_dba": "loud"}]},
-    ],
-)
+@cases("change", CASES["none"])
 def test_what_is_no_activity_is_refused(change: dict[str, Any]) -> None:
     with pytest.raises(SceneError, match=r"^not (an activity|a stretch of time|the acoustics)"):
         Activity.from_json(FORM | change)

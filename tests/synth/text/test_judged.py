@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -11,10 +10,9 @@ import pytest
 
 from benchmarks.judging import AUDIOCAPS, JAMENDO, LP, PARTS, Sheets, is_held_out
 from tests.kit.cases import cases
+from tests.kit.tables import read_rows
 
-SHEET = Path(__file__).resolve().parents[2] / "data" / "judged" / "heldout.csv"
-with SHEET.open(encoding="utf-8", newline="") as file:
-    ROWS = list(csv.DictReader(file))
+ROWS = read_rows("judged/heldout.csv")
 OPERATIONS = sorted({row["operation"] for row in ROWS})
 
 

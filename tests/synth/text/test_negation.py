@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -31,6 +30,9 @@ from synth.text.tags.tag_captions import describe
 from synth.text.tags.tags import TagVocabulary, phrase_tag
 from synth.text.textswap import Dictionary, swap
 from tests.kit.cases import cases
+from tests.kit.tables import read_cases, read_rows
+
+CASES = read_cases("texts/negation.yaml")
 
 PAPER = "A rock tune with guitar and bass"
 TAGS = {
@@ -172,20 +174,7 @@ def test_an_insert_does_not_deny_a_word_of_the_caption() -> None:
 
 
 def test_grammar_is_mended() -> None:
-    texts = {
-        "A rock song with guitar": "A song that is not rock music, without guitar",
-        PAPER: "A tune that is not rock music, without guitar or bass",
-        "An upbeat song.": "A song that is not upbeat.",
-        "A mellow and happy tune": "A tune that is not mellow or happy",
-        "This rock song features guitar.": "This song is not rock music, and features no guitar.",
-        "The music is mellow and happy.": "The music is not mellow or happy.",
-        "A track with an orchestra.": "A track without an orchestra.",
-        "A track featuring the drums, guitar and piano": (
-            "A track featuring no drums, guitar or piano"
-        ),
-        "A song that is a pop hit.": "A song that is a hit that is not pop music.",
-        "A tune accompanied by a soft piano.": "A tune without a piano.",
-    }
+    texts = CASES["mended"]
     assert {caption: text(caption) for caption in texts} == texts
 
 
@@ -299,17 +288,7 @@ def negated(caption: str, mode: NegationExtent, how: Negation, seed: int = 0) ->
 
 
 def test_what_a_kept_tag_implies_is_not_denied() -> None:
-    for kept, implied in (
-        ("techno", "electronic"),
-        ("pop rock", "rock"),
-        ("violin", "strings"),
-        ("rap", "hip hop"),
-        ("happy", "fun"),
-        ("electric guitar", "guitar"),
-        ("electropop", "synthpop"),
-        ("sad", "emotional"),
-        ("ambient", "atmospheric"),
-    ):
+    for kept, implied in CASES["implied"]:
         how = _music(kept, implied, "sad", "flute")
         caption = describe([parse_tag(kept), parse_tag(implied), parse_tag("flute")]).text
         for seed in range(20):
@@ -333,13 +312,10 @@ def test_what_the_caption_says_in_words_that_are_no_tags_does_not_stay_beside_a_
 
 
 HALF, FULL, INSERT = NegationExtent.HALF, NegationExtent.FULL, NegationExtent.INSERT
-TABLE = Path(__file__).resolve().parents[2] / "data" / "texts" / "negations.csv"
 
 
 def test_denials_are_english_or_captions_left_alone_with_the_reason() -> None:
-    with TABLE.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    for row in rows:
+    for row in read_rows("texts/negations.csv"):
         how = _music(*row["tags"].split(";"))
         left = negated(row["caption"], NegationExtent(row["extent"]), how)
         assert (left.text, left.reason) == (row["text"], row["reason"]), row
@@ -367,23 +343,7 @@ def test_things_decades_and_themes_are_not_denied_in_one_list() -> None:
 def test_what_stays_is_a_list_still() -> None:
     names = ("emotional", "energetic", "blues", "sad", "melodic", "Latin", "pop", "rock", "jazz")
     vocabulary = TagVocabulary.of(map(parse_tag, (*names, "70s")))
-    for caption, denied, mended in (
-        (
-            "An emotional, energetic blues song.",
-            "energetic",
-            "An emotional blues song that is not energetic.",
-        ),
-        (
-            "A sad, melodic Latin and pop song.",
-            "Latin",
-            "A sad, melodic pop song that is not Latin music.",
-        ),
-        (
-            "A pop, rock and jazz song from the 70s.",
-            "jazz",
-            "A pop and rock song from the 70s that is not jazz music.",
-        ),
-    ):
+    for caption, denied, mended in CASES["lists"]:
         matches = vocabulary.find(caption)
         ours = [match for match in matches if match.tag.name == denied]
         assert mend(caption, matches, ours, Wordings("not", "without"))[0] == mended

@@ -25,6 +25,9 @@ from synth.text.tags.tags import (
     phrase_tag,
 )
 from tests.kit.cases import cases
+from tests.kit.tables import read_cases
+
+CASES = read_cases("texts/tag_captions.yaml")
 
 NAMES = {
     "genre": ("rock", "pop", "ambient", "hip hop", "R&B", "jazz", "electronic", "classical"),
@@ -72,61 +75,13 @@ def test_views_are_balanced_different_and_partial(
 
 
 def test_sentences() -> None:
-    sentences = (
-        (("rock",), 0, "A rock track."),
-        (("happy", "rock", "guitar"), 0, "A happy rock track with guitar."),
-        (("energetic", "R&B"), 0, "An energetic R&B track."),
-        (("R&B", "80s"), 1, "This is an R&B piece from the 80s."),
-        (
-            ("happy", "calm", "pop", "piano"),
-            2,
-            "This pop tune is happy and calm, and features piano.",
-        ),
-        (("pop", "rock", "guitar", "drums"), 3, "Guitar and drums in a pop and rock track."),
-        (("orchestra",), 3, "A track with an orchestra."),
-        (("summer", "party", "pop"), 0, "A pop track with summer and party themes."),
-        (
-            ("piano", "violin", "summer", "party"),
-            0,
-            "A track with piano and violin, as well as summer and party themes.",
-        ),
-        (("soundtrack",), 0, "A soundtrack recording."),
-        (
-            ("rock", "hard rock", "acoustic guitar", "guitar"),
-            0,
-            "A hard rock track with acoustic guitar.",
-        ),
-        (
-            ("rock", "pop", "jazz", "ambient", "happy", "guitar"),
-            0,
-            "A rock, pop, jazz and ambient track. The music is happy. It features guitar.",
-        ),
-    )
-    assert [sentence(*names, frame=frame) for names, frame, _ in sentences] == [
-        text for _, _, text in sentences
-    ]
+    for names, frame, text in CASES["sentences"]:
+        assert sentence(*names, frame=frame) == text
 
 
 def test_absence() -> None:
-    sentences = (
-        ((), ("rock", "guitar"), "A track that is not rock music, without guitar."),
-        (("happy",), ("orchestra",), "A happy track without an orchestra."),
-        (("happy",), ("electric piano", "piano"), "A happy track without piano."),
-        (
-            ("guitar", "80s"),
-            ("rock", "sad", "drums"),
-            "A track from the 80s that is not sad, and not rock music, "
-            "with guitar but without drums.",
-        ),
-        (
-            ("rock",),
-            ("80s", "summer"),
-            "A rock track that is not from the 80s, without a summer theme.",
-        ),
-    )
-    assert [sentence(*names, absent=absent) for names, absent, _ in sentences] == [
-        text for _, _, text in sentences
-    ]
+    for names, absent, text in CASES["absences"]:
+        assert sentence(*names, absent=absent) == text
 
 
 @given(SUBSETS, st.integers(0, FRAMES - 1))
@@ -153,34 +108,12 @@ def test_a_tag_without_safe_words_is_left_out_and_told() -> None:
 
 
 def test_articles_go_by_sound() -> None:
-    articles = {
-        "hour": "an",
-        "ukulele": "a",
-        "R&B song": "an",
-        "UK song": "a",
-        "unusual song": "an",
-        "8-bit song": "an",
-        "European song": "a",
-        "EDM": "an",
-        "one-man band": "a",
-    }
+    articles = CASES["articles"]
     assert {words: article(words) for words in articles} == articles
 
 
 def test_tags_that_are_not_listed_go_by_category_or_last_word() -> None:
-    nouns = {
-        "groovy bass guitar": "a groovy bass guitar",
-        "fruity male vocal": "a fruity male vocal",
-        "punchy kick": "a punchy kick",
-        "punchy kicks": "punchy kicks",
-        "one male voice": "one male voice",
-        "the old piano": "the old piano",
-        "groovy bass": "groovy bass",
-        "tinny percussion": "tinny percussion",
-        "male voice singing": "male voice singing",
-        "middle eastern drums": "Middle Eastern drums",
-        "old french horn": "an old French horn",
-    }
+    nouns = CASES["nouns"]
     assert {name: phrase_tag(parse_tag(name)).noun for name in nouns} == nouns
     capitals = ("bollywood", "no vocals", "new orleans brass band music")
     assert [parse_tag(name).name for name in capitals] == [
@@ -269,31 +202,7 @@ def test_spellings_of_one_tag() -> None:
         assert found(f"some {text}, loud", "hip-hop") == [text]
 
 
-FOUND: list[tuple[str, tuple[str, ...], list[str]]] = [
-    ("a pop rock song, then rock", ("rock", "pop rock"), ["pop rock", "rock"]),
-    ("new pop rock soul", ("new pop", "pop rock soul"), ["pop rock soul"]),
-    ("a no wave band with no voice", ("no wave", "voice"), ["no wave", "voice"]),
-    ("a song with 'guitars' and a voice", ("guitars",), ["guitars"]),
-    ("pop. Rock", ("pop rock",), []),
-    *(
-        (text, ("rock",), [])
-        for text in ("rocks", "rockabilly", "post-rock", "rock-inspired", "rock's", "bedrock", "")
-    ),
-    *(
-        (f"with {text} here", (name,), [text])
-        for text, name in (
-            ("R&B", "rnb"),
-            ("drum'n'bass", "drum and bass"),
-            ("drum & bass", "drum and bass"),
-            ("electric guitar", "electricguitar"),
-            ("children's", "childrens"),
-            ("l.a. punk", "l.a. punk"),
-        )
-    ),
-]
-
-
-@cases(("caption", "names", "texts"), FOUND)
+@cases(("caption", "names", "texts"), CASES["found"])
 def test_tags_are_found_as_people_spell_them(
     caption: str, names: tuple[str, ...], texts: list[str]
 ) -> None:

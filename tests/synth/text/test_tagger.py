@@ -43,10 +43,9 @@ from synth.text.grammar.tokens import (
 )
 from synth.text.order.temporal import KEPT_TAGS
 from tests.kit.cases import cases
-from tests.kit.one_sound import PLAIN_PAIRS
+from tests.kit.tables import read_cases, read_rows
 
-DATA = Path(__file__).resolve().parents[2] / "data"
-JUDGED = DATA / "judged" / "nv_keep.csv"
+CASES = read_cases("texts/tagger.yaml")
 
 
 @pytest.fixture
@@ -58,10 +57,9 @@ def fresh_best() -> Iterator[None]:
 
 def test_rules() -> None:
     tagger = EmbeddedTagger()
-    with (DATA / "texts" / "tagged.csv").open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            tags = tagger.tag(tokenize(row["caption"], COMPOUND))
-            assert " ".join(tags) == row["tags"], row
+    for row in read_rows("texts/tagged.csv"):
+        tags = tagger.tag(tokenize(row["caption"], COMPOUND))
+        assert " ".join(tags) == row["tags"], row
 
 
 def test_possible_tags() -> None:
@@ -88,21 +86,14 @@ def test_possible_tags() -> None:
 
 
 def test_forms() -> None:
-    singular = {
-        "geese": None,
-        "hooves": "hoof",
-        "horns": "horn",
-        "babies": "baby",
-        "glass": None,
-        "zorbs": None,
-    }
+    singular = CASES["singular"]
     assert {word: singular_of(word) for word in singular} == singular
-    lemma = {"honks": "honk", "baaing": "baa", "sing": "sing", "crackling": "crackle"}
+    lemma = CASES["lemma"]
     assert {word: lemma_of(word) for word in lemma} == lemma
     forms = {"VBG": "mimicking", "VBZ": "mimics", "VBP": "mimic"}
     assert {tag: inflect("mimics", tag) for tag in forms} == forms
     assert (inflect("mimicking", "VBZ"), inflect("baas", "VBG")) == ("mimics", "baaing")
-    past = {"sang": True, "honked": True, "feed": False, "honk": False}
+    past = CASES["past"]
     assert {word: is_past(word) for word in past} == past
 
 
@@ -162,8 +153,7 @@ def test_score_on_the_hand_tagged_captions(shared_data: Callable[[str], Path]) -
     """Whether a word is kept, against a reader's decision, over words drawn from AudioCaps."""
     with (shared_data("AudioCaps") / "train.csv").open(encoding="utf-8", newline="") as file:
         captions = {row["audiocap_id"]: row["caption"] for row in csv.DictReader(file)}
-    with JUDGED.open(encoding="utf-8", newline="") as file:
-        judged = list(csv.DictReader(file))
+    judged = read_rows("judged/nv_keep.csv")
     right = extra = missed = 0
     for row in judged:
         tokens = tokenize(captions[row["audiocap_id"]], COMPOUND)
@@ -183,35 +173,8 @@ def test_score_on_the_hand_tagged_captions(shared_data: Callable[[str], Path]) -
 # Families of words: which sentences could tell of one sound.
 
 
-ONE_SOUND = (
-    *PLAIN_PAIRS,
-    ("A man sneezes", "A person coughs"),
-    ("An infant wails", "A toddler is crying"),
-    ("An animal makes a noise", "Geese fly past"),
-    ("A machine runs", "A drill whirs"),
-    ("A gun fires", "Fireworks explode"),
-    ("Bees swarm", "Insects buzz"),
-    ("A child sang", "Music plays"),
-    ("A horn honks", "A truck passes"),
-    ("A horn plays", "A band performs"),
-    ("Mice squeak", "A rodent scurries"),
-    ("Hooves clop", "A horse gallops"),
-    ("Thunder rumbles", "A storm rages"),
-    ("Plates clink", "Cutlery clatters"),
-    ("He spoke", "They chatted"),
-)
-TWO_SOUNDS = (
-    ("A dog barks", "Rain falls"),
-    ("A dog barks", "A cat meows"),
-    ("A man speaks", "Wind blows"),
-    ("A woman talks", "An engine idles"),
-    ("A baby cries", "A toilet flushes"),
-    ("A bell rings", "A frog croaks"),
-    ("A woman laughs", "A man walks"),
-    ("Rain falls", "Waves crash on the shore"),
-    ("A helicopter hovers", "A chainsaw is heard"),
-    ("Something glows", "An object is there"),
-)
+ONE_SOUND = CASES["one_sound"]
+TWO_SOUNDS = CASES["two_sounds"]
 UNSAID = {"Noise", "Mechanisms"}
 """Labels whose clauses ("noise fills the air", "a machine runs") do not tell all they stand for."""
 
@@ -275,19 +238,7 @@ def test_the_frequent_words_of_audiocaps_are_all_listed(shared_data: Callable[[s
 # Content words: what two sentences must not share
 
 
-@cases(
-    ("one", "other", "meet"),
-    [
-        ("A dog barks", "dogs barking loudly", True),
-        ("Rain falls", "it is raining", True),
-        ("A man's voice", "the MAN speaks", True),
-        ("собака лает", "собака лает громко", True),
-        ("Café", "cafe\u0301", True),
-        ("The train arrives", "Rain falls", False),
-        ("A dog barks", "a cat is on the mat", False),
-        ("", "rain", False),
-    ],
-)
+@cases(("one", "other", "meet"), CASES["content_words"])
 def test_forms_of_one_word_meet(one: str, other: str, meet: bool) -> None:
     assert bool(content_words(one) & content_words(other)) is meet
 

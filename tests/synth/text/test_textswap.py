@@ -28,6 +28,9 @@ from synth.text.tags.tag_relations import (
 from synth.text.tags.tags import TagVocabulary
 from synth.text.textswap import SCHEMA, Dictionary, swap
 from tests.kit.cases import cases
+from tests.kit.tables import read_cases
+
+CASES = read_cases("texts/swaps.yaml")
 
 NAMES = {
     "genre": ("rock", "alternative rock", "punk", "hip hop", "classical", "jazz", "reggae"),
@@ -59,22 +62,8 @@ def names(name: str, *known: Tag) -> set[str]:
 
 
 def test_what_contradicts() -> None:
-    pairs = (
-        ("rock", "alternative rock", "one holds the other"),
-        ("alternative rock", "rock", "one holds the other"),
-        ("rock", "punk", "both rock"),
-        ("acoustic guitar", "electric guitar", "shared last word"),
-        ("violin", "cello", "both bowed"),
-        ("happy", "joyful", "moods that may go together"),
-        ("happy", "energetic", "moods that may go together"),
-        ("summer", "party", "theme tags do not exclude one another"),
-        ("rock", "hip hop", ""),
-        ("happy", "sad", ""),
-        ("calm", "energetic", ""),
-        ("80s", "90s", ""),
-        ("piano", "violin", ""),
-    )
-    assert [reason(first, second) for first, second, _ in pairs] == [why for *_, why in pairs]
+    for first, second, why in CASES["contrary"]:
+        assert reason(first, second) == why, (first, second)
 
 
 def explain_not_contrary(first: Tag, second: Tag) -> str:
@@ -82,17 +71,7 @@ def explain_not_contrary(first: Tag, second: Tag) -> str:
     return near or explain_alike(first, second)
 
 
-@cases(
-    ("kind", "first", "second", "why"),
-    [
-        ("mood", "sad", "loud", "moods that may go together"),
-        ("mood", "ominous", "boisterous", "too vague"),
-        ("mood", "haunting", "inspirational", "too vague"),
-        ("genre", "electro", "Scandinavian pop", "a variety"),
-        ("genre", "rock", "vibraphone and marimba jazz", "a variety"),
-        ("genre", "pop", "rockin", "too vague"),
-    ],
-)
+@cases(("kind", "first", "second", "why"), CASES["not_contrary"])
 def test_what_does_not_contradict(kind: str, first: str, second: str, why: str) -> None:
     assert explain_not_contrary(Tag(kind, first), Tag(kind, second)) == why
 
@@ -127,16 +106,8 @@ def test_tags_that_go_together_in_the_data_do_not_contradict() -> None:
 
 
 def test_near_names() -> None:
-    pairs = (
-        ("hip-hop", "hiphop", "same name"),
-        ("drum", "drums", "same name"),
-        ("rock", "pop rock", "one holds the other"),
-        ("rock", "jazz", ""),
-        ("???", "jazz", "no word in it"),
-    )
-    whys = [why for *_, why in pairs]
-    assert [explain_nearness(first, second) for first, second, _ in pairs] == whys
-    assert [explain_nearness(second, first) for first, second, _ in pairs] == whys
+    for first, second, why in CASES["near"]:
+        assert explain_nearness(first, second) == explain_nearness(second, first) == why
 
 
 @given(TAGGED, st.integers(0, 99))
@@ -172,52 +143,11 @@ def book_of(category: str, *names: str) -> Dictionary:
     return Dictionary.of(TagVocabulary.of(Tag(category, name) for name in names))
 
 
-ANGRY = book_of("mood", "happy", "angry")
-LEFT_ALONE = (
-    "A song", "", "not a rock song", "a summer song",
-    # in company
-    "a happy, joyful song", "a rock and punk song", "gentle strums from an acoustic guitar",
-    "The piano is played gently.", "A string quartet with cello.", "Violin, pizzicato.",
-)  # fmt: skip
-
-
-@cases(
-    ("book", "texts"),
-    [
-        (BOOK, dict.fromkeys(LEFT_ALONE, "")),
-        (
-            book_of("instrument", "guitar", "flute"),
-            {"with guitar": "with flute", "with bass guitar": "", "guitar and flutes": ""},
-        ),
-        (
-            book_of("vocal", "female vocalists", "male vocalists"),
-            {
-                "A song with female vocalists": "A song with male vocalists",
-                "A song with male and female vocalists": "",
-            },
-        ),
-        (
-            book_of("instrument", "strings", "guitar solo", "drums", "drum solo"),
-            {
-                "a raga with sympathetic strings": "",
-                "a powerful electric guitar solo": "",
-                "a banjo's old strings": "",
-            },
-        ),
-        (
-            ANGRY,
-            {
-                "A happy song.": "An angry song.",
-                "Happy, happy song!": "Angry, angry song!",
-                "An angry song": "A happy song",
-            },
-        ),
-    ],
-)
+@cases(("category", "tags", "texts"), CASES["swapped"])
 def test_a_swap_keeps_the_grammar_and_leaves_parts_of_longer_terms_alone(
-    book: Dictionary, texts: dict[str, str]
+    category: str, tags: list[str], texts: dict[str, str]
 ) -> None:
-    rng = Randomness(0).at("x", 0)
+    book, rng = book_of(category, *tags) if tags else BOOK, Randomness(0).at("x", 0)
     assert {caption: swap(caption, (), book, rng).text for caption in texts} == texts
 
 

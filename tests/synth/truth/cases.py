@@ -1,15 +1,16 @@
-"""Scenes, what is heard of them, and claims, at random: in frames of 10 ms."""
+"""Scenes, what is heard of them, and claims, at random or from text: in frames of 10 ms."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from random import Random
 from typing import NamedTuple
 
 from synth.scene.activity import Activity, Stretch, Stretches, cut, intersect, unite
-from synth.scene.claim import And, Claim, Not, Only
-from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, labels, statement
-from synth.scene.timeline import Timeline, duration, timeline
+from synth.scene.claim import And, Claim, Count, Measured, Not, Only, Quantity
+from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, labels, parse, statement
+from synth.scene.timeline import Join, Placement, Timeline, duration, timeline
 
 AUDIBLE = 10
 NAMES = "ABCD"
@@ -127,3 +128,55 @@ def _compose(rng: Random, names: Sequence[str]) -> Scene:
 
 def _relate(rng: Random, first: Scene, second: Scene) -> Scene:
     return Concat(first, second) if rng.randrange(2) else Overlay(first, second)
+
+
+# From text
+
+
+def read_heard(text: str) -> Timeline:
+    """Sounds side by side, as "A 0-30 70-100 | B 10-50 ~ 5-60 x2 | 120".
+
+    What is faint follows "~", how often a sound may be said to begin "x"; "|20|" is a crossfade
+    from one sound to the next, and a number alone the length of all.
+    """
+    first, *rest = re.split(r" (\|\d*\|?) ", text)
+    placements, joins, frames = [_read_sound(first, 0)], [], 0
+    for number, (bar, sound) in enumerate(zip(rest[::2], rest[1::2], strict=True), 1):
+        if sound.isdigit():
+            frames = int(sound)
+            continue
+        placements.append(_read_sound(sound, number))
+        if bar != "|":
+            crossfade = int(bar.strip("|"))
+            joins.append(Join(number - 1, number, number + 1, placements[-1].onset, crossfade))
+    last = max(place.offset for place in placements)
+    return Timeline(tuple(placements), max(frames, last), tuple(joins))
+
+
+def _read_sound(text: str, event: int) -> Placement:
+    found = re.fullmatch(r"(\w+)((?: \d+-\d+)*)(?: ~((?: \d+-\d+)+))?(?: x(\d))?", text)
+    assert found, text
+    label, *spans, onsets = found.groups()
+    clear, faint = (
+        tuple(Stretch(*map(int, span.split("-"))) for span in (each or "").split())
+        for each in spans
+    )
+    activity = Activity(clear, faint or clear, None if onsets is None else int(onsets))
+    begin, end = activity.faint[0].onset, activity.faint[-1].offset
+    return Placement(label, begin, end, Excerpt(label, 0, end - begin), event, activity)
+
+
+def read_claim(text: str) -> Claim:
+    """A claim as "only A + B", "A and not B", "2 A" or "gap A B 200"."""
+    word, _, rest = text.partition(" ")
+    if word in ("not", "only"):
+        return Not(read_claim(rest)) if word == "not" else Only(read_claim(rest))
+    if " and " in text:
+        first, _, second = text.partition(" and ")
+        return And(read_claim(first), read_claim(second))
+    if word.isdigit():
+        return Count(Event(rest), int(word))
+    if word in tuple(Quantity):
+        *names, value = rest.split()
+        return Measured(Quantity(word), tuple(map(Event, names)), int(value))
+    return parse(text)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synth.labels.lexicon import are_confusable
-from synth.scene.activity import Activity, Stretch, Stretches, cut, hull
+from synth.scene.activity import Activity, Stretch, Stretches
 from synth.scene.scene import Excerpt
 from synth.scene.timeline import Placement, Timeline
 from synth.truth.frames import (
@@ -23,27 +23,9 @@ from synth.truth.frames import (
     frame_length,
     label_frames,
 )
+from tests.kit.timelines import FRAMES, heard_timelines, placed
 
 LABELS = ("dog", "rain", "airplane", "engine")
-LENGTH = 60
-
-
-@st.composite
-def timelines(draw: st.DrawFn) -> Timeline:
-    places = []
-    for at, label in enumerate(draw(st.lists(st.sampled_from(LABELS), min_size=1, max_size=4))):
-        edges = sorted(draw(st.sets(st.integers(0, LENGTH), max_size=8)))
-        faint = tuple(
-            Stretch(onset, offset) for onset, offset in zip(edges[::2], edges[1::2], strict=False)
-        )
-        first, last = sorted(draw(st.tuples(st.integers(0, LENGTH), st.integers(0, LENGTH))))
-        clear = cut(faint, first, last) if first < last else ()
-        onset, offset = hull(faint) or (0, 1)
-        activity = Activity(clear, faint)
-        places.append(
-            Placement(label, onset, offset, Excerpt("a", 0, offset - onset), at, activity)
-        )
-    return Timeline(tuple(places), LENGTH)
 
 
 def oracle(label: str, heard: Timeline, length: int, step: Fraction) -> list[int]:
@@ -76,9 +58,9 @@ def oracle(label: str, heard: Timeline, length: int, step: Fraction) -> list[int
 
 
 @given(
-    timelines(),
+    heard_timelines(LABELS),
     st.sampled_from([*LABELS, "siren"]),
-    st.integers(LENGTH, LENGTH + 9),
+    st.integers(FRAMES, FRAMES + 9),
     st.fractions(1, 20, max_denominator=6),
 )
 def test_frames_equal_the_oracle(heard: Timeline, label: str, length: int, step: Fraction) -> None:
@@ -98,29 +80,16 @@ def test_a_frame_lasts_40_ms_at_any_rate() -> None:
 
 
 def test_what_another_sound_could_be_called_is_neither_there_nor_absent() -> None:
-    heard = Timeline(
-        (
-            Placement(
-                "airplane",
-                0,
-                40,
-                Excerpt("a", 0, 40),
-                0,
-                Activity((Stretch(0, 30),), (Stretch(0, 40),)),
-            ),
-        ),
-        LENGTH,
-    )
+    heard = placed(("airplane", (Stretch(0, 30),), (Stretch(0, 40),)))
     step = Fraction(10)
-    assert label_frames("airplane", heard, LENGTH, step).tolist() == [2, 2, 2, 1, 0, 0]
-    assert label_frames("engine", heard, LENGTH, step).tolist() == [1, 1, 1, 1, 0, 0]
-    assert label_frames("dog", heard, LENGTH, step).tolist() == [0] * 6
+    assert label_frames("airplane", heard, FRAMES, step).tolist() == [2, 2, 2, 1, 0, 0]
+    assert label_frames("engine", heard, FRAMES, step).tolist() == [1, 1, 1, 1, 0, 0]
+    assert label_frames("dog", heard, FRAMES, step).tolist() == [0] * 6
 
 
 # Windows, against somebody who goes through the frames one by one.
 
 
-FRAMES = 60
 PAUSE = 3
 
 

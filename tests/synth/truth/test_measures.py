@@ -10,18 +10,23 @@ import pytest
 
 from synth.base.errors import SceneError
 from synth.labels.lexicon import Treatment
-from synth.scene.activity import Acoustics, Activity, Stretch
-from synth.scene.claim import Claim, Measured, Not, Part, Quantity, claim_from_text, claim_to_text
-from synth.scene.scene import Event, Excerpt, Overlay, Scene
+from synth.scene.activity import Acoustics
+from synth.scene.claim import Claim, Measured, Part, Quantity, claim_from_text, claim_to_text
+from synth.scene.scene import Event
 from synth.scene.timeline import Timeline, timeline
 from synth.truth.relations import Tolerance
 from synth.truth.truth import proves, refutes
 from tests.kit.cases import cases
-from tests.synth.truth.cases import AUDIBLE, draw_case
+from tests.kit.tables import read_cases
+from tests.synth.truth.cases import AUDIBLE, draw_case, read_heard
 from tests.synth.truth.oracle import Oracle
+from tests.synth.truth.test_oracle import production
+from tests.synth.truth.test_oracle import verdict as judge_again
+
+CASES = read_cases("texts/measures.yaml")
 
 Q = Quantity
-A, B, C = (Event(name) for name in "ABC")
+A, B = Event("A"), Event("B")
 DOG = Event("dog")
 TOLERANCE = Tolerance(audible=AUDIBLE)
 
@@ -41,96 +46,25 @@ def acoustics(
     return Acoustics(mean, peak, thirds, mean if lufs is None else lufs, recording, treatment)
 
 
-def heard(*sounds: tuple[str, int, int, Acoustics | None], frames: int = 0) -> Timeline:
-    """Sounds from where to where, each clear all through."""
-    label, first, end, _ = sounds[0]
-    scene: Scene = Event(label, Excerpt(label, 0, end - first))
-    begin = first
-    for label, start, end, _ in sounds[1:]:
-        scene = Overlay(scene, Event(label, Excerpt(label, 0, end - start)), start - begin)
-        begin = min(begin, start)
-    activities = [
-        Activity(at := (Stretch(start - begin, end - begin),), at, None, how)
-        for _, start, end, how in sounds
+def sounds(text: str, *how: Acoustics | None) -> Timeline:
+    """What a text says is heard, and how each sound of it sounds."""
+    heard = read_heard(text)
+    places = [
+        place._replace(activity=replace(place.heard, acoustics=each))
+        for place, each in zip(heard.placements, how, strict=True)
     ]
-    found = timeline(scene, activities)
-    return replace(found, frames=max(found.frames, frames))
+    return replace(heard, placements=tuple(places))
 
 
 def verdict(where: Timeline, claim: Claim) -> str:
     """What production says; the second judge must say so, too."""
-    oracle = Oracle(where, AUDIBLE)
-    found = {
-        judge: "proven" if proven else "refuted" if refuted else "neither"
-        for judge, proven, refuted in (
-            ("ours", proves(where, claim, TOLERANCE), refutes(where, claim, TOLERANCE)),
-            ("theirs", oracle.proves(claim), oracle.refutes(claim)),
-        )
-    }
-    assert found["ours"] == found["theirs"]
-    return found["ours"]
-
-
-LONG = heard(("A", 0, 300, None))
-PAIR = heard(("A", 0, 100, None), ("B", 300, 400, None))
-
-
-@cases(
-    ("where", "claim", "expected"),
-    [
-        (LONG, tell(Q.DURATION, 300), "proven"),
-        (LONG, tell(Q.DURATION, 250), "proven"),
-        (LONG, tell(Q.DURATION, 249), "neither"),
-        (LONG, tell(Q.DURATION, 201), "neither"),
-        (LONG, tell(Q.DURATION, 199), "refuted"),
-        (LONG, tell(Q.DURATION, 601), "refuted"),
-        (LONG, tell(Q.DURATION, 100), "refuted"),
-        (LONG, Not(tell(Q.DURATION, 100)), "proven"),
-        # Of no other sound is it told.
-        (LONG, tell(Q.DURATION, 300, B), "refuted"),
-        # With two of them nobody knows which is meant.
-        (heard(("A", 0, 300, None), ("A", 400, 500, None)), tell(Q.DURATION, 300), "neither"),
-        (PAIR, tell(Q.GAP, 200, A, B), "proven"),
-        (PAIR, tell(Q.GAP, 0, A, B), "refuted"),
-        (PAIR, tell(Q.GAP, 400, A, B), "neither"),
-        (PAIR, tell(Q.GAP, 401, A, B), "refuted"),
-        (PAIR, tell(Q.GAP, 200, B, A), "refuted"),
-        (heard(("A", 0, 100, None), ("B", 150, 300, None)), tell(Q.GAP, 0, A, B), "proven"),
-        (heard(("A", 0, 100, None), ("B", 151, 300, None)), tell(Q.GAP, 0, A, B), "neither"),
-        # Where something is heard between them there is another pause, or none.
-        (
-            heard(("A", 0, 100, None), ("B", 300, 400, None), ("C", 150, 200, None)),
-            tell(Q.GAP, 200, A, B),
-            "neither",
-        ),
-        (PAIR, tell(Q.ONSET, 270, B), "proven"),
-        (PAIR, tell(Q.ONSET, 200, B), "neither"),
-        (PAIR, tell(Q.ONSET, 199, B), "refuted"),
-        # What goes on at that time is heard then, too.
-        (LONG, tell(Q.ONSET, 200), "neither"),
-        (LONG, tell(Q.ONSET, 330), "neither"),
-        (LONG, tell(Q.ONSET, 331), "refuted"),
-        (PAIR, tell(Q.POSITION, Part.START), "proven"),
-        (PAIR, tell(Q.POSITION, Part.MIDDLE), "refuted"),
-        (PAIR, tell(Q.POSITION, Part.END), "refuted"),
-        (PAIR, tell(Q.POSITION, Part.END, B), "proven"),
-        # What it is padded with belongs to the whole.
-        (replace(PAIR, frames=500), tell(Q.POSITION, Part.END, B), "neither"),
-        (replace(PAIR, frames=900), tell(Q.POSITION, Part.END, B), "refuted"),
-        (heard(("A", 0, 150, None), ("B", 200, 300, None)), tell(Q.LONGER, 1, A, B), "proven"),
-        (heard(("A", 0, 149, None), ("B", 200, 300, None)), tell(Q.LONGER, 1, A, B), "neither"),
-        (heard(("A", 0, 100, None), ("B", 200, 300, None)), tell(Q.LONGER, 1, A, B), "refuted"),
-        (heard(("A", 0, 100, None), ("B", 200, 400, None)), tell(Q.LONGER, -1, A, B), "proven"),
-    ],
-)
-def test_times_are_judged_by_what_everybody_and_somebody_hears(
-    where: Timeline, claim: Claim, expected: str
-) -> None:
-    assert verdict(where, claim) == expected
+    found = production(where, claim)
+    assert found == judge_again(where, claim)
+    return found
 
 
 def two(first: Acoustics | None, second: Acoustics | None, label: str = "B") -> Timeline:
-    return heard(("A" if label == "B" else label, 0, 100, first), (label, 140, 240, second))
+    return sounds(f"{label.replace('B', 'A')} 0-100 | {label} 140-240", first, second)
 
 
 @cases(
@@ -175,9 +109,9 @@ def test_louder_is_what_is_so_on_the_whole_and_at_its_loudest(
 def test_what_gets_louder_does_so_from_third_to_third(
     thirds: tuple[float, float, float], expected: str
 ) -> None:
-    assert verdict(heard(("A", 0, 300, acoustics(thirds=thirds))), tell(Q.TREND, 1)) == expected
+    assert verdict(sounds("A 0-300", acoustics(thirds=thirds)), tell(Q.TREND, 1)) == expected
     fades = acoustics(thirds=thirds[::-1])
-    assert verdict(heard(("A", 0, 300, fades)), tell(Q.TREND, -1)) == expected
+    assert verdict(sounds("A 0-300", fades), tell(Q.TREND, -1)) == expected
 
 
 @cases(
@@ -206,10 +140,10 @@ def test_a_recording_is_compared_with_itself(quantity: Quantity, less: str, more
     unclear = acoustics(treatment=Treatment.RISING)
     assert verdict(two(one, unclear, "dog"), tell(quantity, 1, DOG)) == "neither"
     # A sound that is heard once may be heard twice by somebody.
-    assert verdict(heard(("dog", 0, 100, one)), tell(quantity, 1, DOG)) == "neither"
-    rain = heard(("rain", 0, 100, one), ("rain", 140, 240, other))
-    has_none = quantity is Q.AGAIN_FASTER
-    assert verdict(rain, tell(quantity, 1, Event("rain"))) == "neither" if has_none else "proven"
+    assert verdict(sounds("dog 0-100", one), tell(quantity, 1, DOG)) == "neither"
+    # Rain has no rhythm.
+    expected = "neither" if quantity is Q.AGAIN_FASTER else "proven"
+    assert verdict(two(one, other, "rain"), tell(quantity, 1, Event("rain"))) == expected
 
 
 @cases(
@@ -263,22 +197,7 @@ def test_no_ear_denies_a_measure() -> None:
     assert refuted > 400
 
 
-@cases(
-    "text",
-    [
-        '{"measure":"duration","of":[{"event":"A"}],"value":-1}',
-        '{"measure":"duration","of":[{"event":"A"}],"value":true}',
-        '{"measure":"duration","of":[{"event":"A"}],"value":1.5}',
-        '{"measure":"duration","of":[],"value":1}',
-        '{"measure":"louder","of":[{"event":"A"}],"value":1}',
-        '{"measure":"louder","of":[{"event":"A"},{"event":"A"}],"value":1}',
-        '{"measure":"louder","of":[{"event":"A"},{"event":"B"}],"value":0}',
-        '{"measure":"position","of":[{"event":"A"}],"value":3}',
-        '{"measure":"redder","of":[{"event":"A"}],"value":1}',
-        '{"measure":"duration","of":[{"overlay":[{"event":"A"},{"event":"B"}],"offset":0}],'
-        '"value":1}',
-    ],
-)
+@cases("text", CASES["none"])
 def test_what_is_no_measure_is_refused(text: str) -> None:
     with pytest.raises(SceneError, match=r"measure|tell it of|values of"):
         claim_from_text(text)
