@@ -1,6 +1,8 @@
-"""Truth: the laws of proof and refutation, beside the rules that `test_oracle` has."""
+"""Truth: the laws of proof and refutation, and verdicts on sounds whose times are plain."""
 
 from __future__ import annotations
+
+from itertools import product
 
 import pytest
 from hypothesis import assume, given
@@ -13,7 +15,8 @@ from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, labels, st
 from synth.scene.timeline import Timeline, timeline
 from synth.truth.relations import Tolerance
 from synth.truth.truth import Hearing, proves, refutes
-from tests.kit.timelines import line, placed_scenes
+from tests.kit.timelines import any_timelines, line, placed_scenes
+from tests.synth.scene.test_edit import statements
 
 # The run-time type checker samples containers with `random`, also inside strategies.
 pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")
@@ -97,6 +100,15 @@ def test_not_and_and_only_keep_the_laws_of_logic(
         assert stronger[1] or not refuted
 
 
+@given(TIMELINES, CLAIMS, TOLERANCES, st.integers(0, 1000), st.permutations(range(5)))
+def test_neither_when_the_recording_starts_nor_the_order_of_placements_matters(
+    heard: Timeline, claim: Claim, tolerance: Tolerance, shift: int, order: list[int]
+) -> None:
+    places = [heard.placements[i] for i in order if i < len(heard.placements)]
+    later = line(*((p.label, p.onset + shift, p.offset + shift) for p in places))
+    assert verdict(heard, claim, tolerance) == verdict(later, claim, tolerance)
+
+
 @given(TIMELINES, SCENE_CLAIMS, SCENE_CLAIMS, TOLERANCES)
 def test_order_and_togetherness_exclude_one_another(
     heard: Timeline, a: Scene, b: Scene, tolerance: Tolerance
@@ -128,7 +140,29 @@ def test_a_proven_scene_proves_that_its_sounds_are_heard(
         assert verdict(heard, one, tolerance) == (False, True)
 
 
-@given(placed_scenes("ABCDE"), st.builds(Tolerance, st.integers(0, 4), st.integers(1, 4)))
+@given(TIMELINES, st.permutations("ABC"), st.integers(0, 4), st.integers(0, 4))
+def test_more_tolerance_proves_more_order_and_refutes_more_togetherness(
+    heard: Timeline, names: list[str], tolerance: int, more: int
+) -> None:
+    a, b = Event(names[0]), Event(names[1])
+    little, much = Tolerance(tolerance), Tolerance(tolerance + more)
+    if proves(heard, Concat(a, b), little):
+        assert proves(heard, Concat(a, b), much)
+    if refutes(heard, Overlay(a, b), little):
+        assert refutes(heard, Overlay(a, b), much)
+    if proves(heard, Overlay(a, b), much):
+        assert proves(heard, Overlay(a, b), little)
+    assert refutes(heard, Concat(a, b), little) == refutes(heard, Concat(a, b), much)
+
+
+# Nested claims
+
+
+ANY_TIMELINES = any_timelines("ABCD")
+ANY_TOLERANCES = st.builds(Tolerance, st.integers(0, 4), st.integers(1, 4))
+
+
+@given(placed_scenes("ABCDE"), ANY_TOLERANCES)
 def test_of_two_statements_of_different_meaning_one_at_most_is_proven(
     scene: Scene, tolerance: Tolerance
 ) -> None:
@@ -136,6 +170,20 @@ def test_of_two_statements_of_different_meaning_one_at_most_is_proven(
     assume(len(labels(said)) < 4)  # two sequences at once may be two overlays in a row, too
     proven = [claim for claim in (said, *recompositions(said)) if proves(heard, claim, tolerance)]
     assert len(proven) <= 1
+
+
+@given(ANY_TIMELINES, statements(most=4), ANY_TOLERANCES)
+def test_what_is_proven_of_the_whole_is_not_refuted_of_two_of_its_sounds(
+    heard: Timeline, claim: Scene, tolerance: Tolerance
+) -> None:
+    if not proves(heard, claim, tolerance) or isinstance(claim, Event):
+        return
+    for one, other in product(labels(claim.first), labels(claim.second)):
+        pair = type(claim)(Event(one), Event(other))
+        if isinstance(claim, Concat):
+            assert proves(heard, pair, tolerance)
+        assert proves(heard, Event(one), tolerance)
+        assert proves(heard, Event(other), tolerance)
 
 
 def test_who_hears_more_of_a_sound_grants_it_a_longer_transition() -> None:
