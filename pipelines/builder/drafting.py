@@ -163,7 +163,7 @@ class Drafter:
             negatives=draft.captions.negatives,
             frames=frames,
             excerpts=sum(
-                event.heard.frames < envelopes[event.heard.clip].frames
+                event.played.frames < envelopes[event.played.clip].frames
                 for event in events(draft.scene)
             ),
             sample_rate=self.audio.sample_rate,

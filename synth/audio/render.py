@@ -79,7 +79,7 @@ def _play(scene: Scene, bank: Bank, fade: Fade, canvas: Audio) -> None:
     """Write the scene over all of `canvas`, which is as long as it."""
     match scene:
         case Event():
-            excerpt = scene.heard
+            excerpt = scene.played
             bank.play(excerpt.clip, excerpt.start, to_gain(excerpt.gain_db), canvas)
         case Concat(first, second, crossfade):
             ends = duration(first)
@@ -154,7 +154,7 @@ def play_apart(scene: Scene, bank: Bank, fade: Fade, onset: Frames = 0) -> tuple
     """
     match scene:
         case Event():
-            excerpt = scene.heard
+            excerpt = scene.played
             gain = to_gain(excerpt.gain_db)
             audio = bank.read(excerpt.clip, excerpt.start, excerpt.frames, gain)
             return (Layer(onset, audio),)

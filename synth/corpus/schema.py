@@ -191,7 +191,7 @@ class Sample:
             "positives": [caption_row(caption) for caption in self.positives],
             "negatives": [caption_row(caption) for caption in self.negatives],
             "labels": list(labels(self.scene)),
-            "clips": [event.heard.clip for event in events(self.scene)],
+            "clips": [event.played.clip for event in events(self.scene)],
             "notation": format_scene(self.scene),
             "scene": to_text(self.scene),
             "activity": [item.to_json() for item in self.activity],

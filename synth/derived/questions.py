@@ -338,9 +338,9 @@ def _subject(
     played = list(events(scene))
     placed = read_timeline(row)
     is_dense = bool(read_dense(row)) and row.get("activity") is not None
-    sources = [clips[event.heard.clip] for event in played]
+    sources = [clips[event.played.clip] for event in played]
     tags = {
-        event.heard.clip: [tag.name for tag in heard_tags(clip["tags"])]
+        event.played.clip: [tag.name for tag in heard_tags(clip["tags"])]
         for event, clip in zip(played, sources, strict=True)
     }
     return Subject(

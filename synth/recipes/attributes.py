@@ -274,7 +274,7 @@ class AttributePairs(SplitGroups[Attributes]):
     def _draw_duration(self, rng: np.random.Generator) -> Members:
         clip = pick(self._plain, rng)
         run = self._find_run(clip)
-        whole = run.heard.frames // self.setting.rate if run else 0
+        whole = run.played.frames // self.setting.rate if run else 0
         lengths = [(a, b) for b in range(2, whole + 1) for a in range(1, b) if b >= LENGTHS * a]
         if run is None or not lengths:
             return
@@ -287,7 +287,7 @@ class AttributePairs(SplitGroups[Attributes]):
         if pair is None:
             return
         one, other = pair
-        longest = min(one.heard.frames, other.heard.frames)
+        longest = min(one.played.frames, other.played.frames)
         shorter = int(longest / LENGTHS)
         pause = self._draw_pause(rng)
         more, less = _mirror(Quantity.LONGER, one, other, rng)
@@ -308,11 +308,11 @@ class AttributePairs(SplitGroups[Attributes]):
         if pair is None:
             return
         bed, sound = pair
-        rate, room = self.setting.rate, bed.heard.frames - sound.heard.frames
+        rate, room = self.setting.rate, bed.played.frames - sound.played.frames
         tenths = 10 * room // rate
         earliest = round(10 * _EARLIEST_S)
         # Whoever hears it still at the second time may say that it is heard then.
-        apart = round(10 * max(_APART_S, sound.heard.frames / rate + _OVER_S))
+        apart = round(10 * max(_APART_S, sound.played.frames / rate + _OVER_S))
         if tenths <= earliest + apart:
             return
         first = int(rng.integers(earliest, tenths - apart))
@@ -326,7 +326,7 @@ class AttributePairs(SplitGroups[Attributes]):
         if pair is None:
             return
         bed, sound = pair
-        room = bed.heard.frames - sound.heard.frames
+        room = bed.played.frames - sound.played.frames
         # Two of three, as each sentence must be false as often as it is true.
         for part in shuffle(list(Part), rng)[:2]:
             yield Overlay(bed, sound, room * part // 2), _claim(Quantity.POSITION, part, sound)
@@ -346,13 +346,13 @@ class AttributePairs(SplitGroups[Attributes]):
         pair = self._pick_two(rng, self._cut_run)
         if pair is None:
             return
-        frames = min(sound.heard.frames for sound in pair)
+        frames = min(sound.played.frames for sound in pair)
         if frames < _TOGETHER_S * self.setting.rate:
             return
         one, other = (retake(sound, frames=frames) for sound in pair)
         # Else they may begin, or end, a moment apart to somebody, and neither lies in the other.
         rim = round(_RIM_S * self.setting.rate)
-        inner = retake(other, start=other.heard.start + rim, frames=frames - 2 * rim)
+        inner = retake(other, start=other.played.start + rim, frames=frames - 2 * rim)
         claims = claim_background(one.label, other.label), claim_background(other.label, one.label)
         apart = self._set_apart(one, inner, *_BEHIND_DB)
         for sounds, claim in zip(apart, claims, strict=False):
@@ -406,7 +406,7 @@ class AttributePairs(SplitGroups[Attributes]):
         least = inner + to_frames(_LONGER_S, self.setting.rate)
         pause = max(self._draw_pause(rng), least)
         room = self.setting.max_frames
-        if room is not None and more.heard.frames + pause + less.heard.frames > room:
+        if room is not None and more.played.frames + pause + less.played.frames > room:
             return
         yield _join(less, more, pause), _claim(quantity, 1, more)
         yield _join(more, less, pause), _claim(quantity, -1, more)
@@ -462,12 +462,12 @@ class AttributePairs(SplitGroups[Attributes]):
         """A steady sound, and a short one that is heard over it."""
         bed = pick(self._plain, rng)
         run = self._find_run(bed)
-        if run is None or run.heard.frames < _BED_S * self.setting.rate:
+        if run is None or run.played.frames < _BED_S * self.setting.rate:
             return None
         clip = pick(self._plain, rng)
         if not self._are_apart(bed, clip):
             return None
-        longest = min(run.heard.frames // _BED_PARTS, self._longest)
+        longest = min(run.played.frames // _BED_PARTS, self._longest)
         return amplify_sound(run, -_BED_DB), take(clip, longest, self.setting, rng)
 
     def _set_apart(
@@ -519,7 +519,7 @@ class AttributePairs(SplitGroups[Attributes]):
     def _cut_run(self, clip: Clip) -> Event | None:
         """The begin of what `_find_run` finds."""
         run = self._find_run(clip)
-        return run and retake(run, frames=min(run.heard.frames, self._longest))
+        return run and retake(run, frames=min(run.played.frames, self._longest))
 
     def _play_whole(self, clip: Clip, loudness_lufs: Decibels) -> Event:
         """All of a clip, with the gain of a loudness: without its tail a hall is none."""

@@ -489,7 +489,7 @@ def take(clip: Clip, longest: Frames | None, setting: Setting, rng: np.random.Ge
 
 def retake(sound: Event, **changes: Any) -> Event:
     """The sound with another excerpt or another gain."""
-    return Event(sound.label, replace(sound.heard, **changes))
+    return Event(sound.label, replace(sound.played, **changes))
 
 
 def _loud_start(clip: Clip, frames: Frames, rate: int, rng: np.random.Generator) -> Frames:

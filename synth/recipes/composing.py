@@ -182,7 +182,7 @@ def amplify(scene: Scene, gain_db: Decibels) -> Scene:
 
 def amplify_sound(sound: Event, gain_db: Decibels) -> Event:
     """The sound, raised by `gain_db`, to 0.01 dB."""
-    part = sound.heard
+    part = sound.played
     raised = Excerpt(part.clip, part.start, part.frames, round(part.gain_db + gain_db, 2))
     return Event(sound.label, raised)
 
@@ -405,7 +405,7 @@ class Bed:
 
     def lay_under(self, scene: Scene) -> Overlay:
         """The scene with as much of the bed as it lasts."""
-        whole, left = self.event.heard.frames, duration(scene)
+        whole, left = self.event.played.frames, duration(scene)
         laid: Scene = self._cut(left)
         while left > whole:
             left -= whole - self.crossfade  # more than a crossfade is left
@@ -413,7 +413,7 @@ class Bed:
         return Overlay(scene, laid)
 
     def _cut(self, frames: Frames) -> Event:
-        return retake(self.event, frames=min(self.event.heard.frames, frames))
+        return retake(self.event, frames=min(self.event.played.frames, frames))
 
 
 def _names(label: str) -> frozenset[str]:

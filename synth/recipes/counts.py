@@ -139,7 +139,7 @@ class Repetitions(SplitGroups[Counts]):
 
     def _draw_scenes(self, sound: Event, rng: np.random.Generator) -> list[Scene]:
         """The sound as often as each member has it, all but once over the same time."""
-        times, frames = self.settings.times, sound.heard.frames
+        times, frames = self.settings.times, sound.played.frames
         most = max(times)
         least, longest = to_frame_range(self.settings.pause_s, self.setting.rate)
         if self.setting.max_frames is not None:

@@ -253,7 +253,7 @@ class EditPairs(SplitGroups[Edits]):
                 edited.append(place)
                 continue
             clip = self.cast.choose(label, recordings, rng)
-            sound = take(clip, place.event.heard.frames, self.setting, rng)
+            sound = take(clip, place.event.played.frames, self.setting, rng)
             edited.append(PlacedEvent(place.onset, sound))
         return edited
 
@@ -268,7 +268,7 @@ class EditPairs(SplitGroups[Edits]):
         """What no sample of the scene exceeds: the peaks of the sounds at any one time, added."""
         placed = places(scene)
         peaks = [
-            to_gain(self._peaks_db[place.event.heard.clip] + place.event.heard.gain_db)
+            to_gain(self._peaks_db[place.event.played.clip] + place.event.played.gain_db)
             for place in placed
         ]
         return max(
@@ -337,7 +337,7 @@ def _swap(placed: Sequence[PlacedEvent], rng: np.random.Generator) -> list[Place
     at = pick(apart, rng)
     one, other = ordered[at : at + 2]
     first = PlacedEvent(one.onset, other.event)
-    second = PlacedEvent(other.offset - one.event.heard.frames, one.event)
+    second = PlacedEvent(other.offset - one.event.played.frames, one.event)
     return [*ordered[:at], first, second, *ordered[at + 2 :]]
 
 

@@ -63,7 +63,7 @@ class Strip:
     @classmethod
     def of(cls, sound: Event, listener: Listener) -> Strip:
         """That of a sound which begins with a block of its clip."""
-        excerpt, block = sound.heard, BLOCK_S * listener.rate
+        excerpt, block = sound.played, BLOCK_S * listener.rate
         envelope = listener.read_envelope(excerpt.clip)
         count = int(-(-excerpt.frames // block))
         moments = excerpt.start + np.minimum(np.arange(count + 1) * block, excerpt.frames)
@@ -152,7 +152,7 @@ class Cuts:
     def take_all(self, rows: Sequence[int]) -> list[Event]:
         """Some of them as sounds."""
         sound, block = self.strip.sound, BLOCK_S * self.strip.listener.rate
-        whole, parts = sound.heard, []
+        whole, parts = sound.played, []
         for start, length in zip(
             self.starts[rows].tolist(), self.lengths[rows].tolist(), strict=True
         ):
@@ -458,7 +458,7 @@ class Cutter:
         enough.
         """
         together = min(strips[label].extent for label in labels(base))
-        most = max(strip.sound.heard.frames for strip in strips.values()) / (BLOCK_S * setting.rate)
+        most = max(strip.sound.played.frames for strip in strips.values()) / (BLOCK_S * setting.rate)
         if len(labels(base)) == 2 and together * BLOCK_S >= 2 * _SHORTEST_S:
             most = together
         blocks = rng.uniform(_LEAST_KEPT, 1) * most
@@ -491,7 +491,7 @@ class Cutter:
         least, block = _SHORTEST_S / BLOCK_S, BLOCK_S * self.setting.rate
         cuttable = [label for label in named if self.strips[label].extent > least]
         sounds = {label: self.strips[label].sound for label in named}
-        longest = {label: sounds[label].heard.frames / block for label in named}
+        longest = {label: sounds[label].played.frames / block for label in named}
         longest |= {label: self.strips[label].extent for label in cuttable}
         whole = np.array([*longest.values()])
         shortest = np.where([label in cuttable for label in named], least, whole)

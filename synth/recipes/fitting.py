@@ -168,24 +168,24 @@ class Fitting:
     def _trim(self, event: Event) -> Event:
         """What is heard of an event, without what is faint before and behind if that may go."""
         extent = self.listener.extent(event)
-        heard = event.heard
-        frames = max(extent.offset - extent.onset, min(self._least, heard.frames))
+        excerpt = event.played
+        frames = max(extent.offset - extent.onset, min(self._least, excerpt.frames))
         # What is left of a block that is cut may be silent.
         block = BLOCK_S * self.setting.rate
-        latest = int((heard.frames - frames) // block * block)
-        start = heard.start + min(extent.onset, latest)
+        latest = int((excerpt.frames - frames) // block * block)
+        start = excerpt.start + min(extent.onset, latest)
         return retake(event, start=start, frames=frames)
 
     def _windows(self, event: Event, length: Frames) -> Iterator[Event]:
         """Excerpts of a length, each from where a stretch of the sound begins."""
-        heard = event.heard
+        excerpt = event.played
         (place,) = self.listener.hear(event).placements
         starts = [stretch.onset for stretch in place.heard.clear]
         spread = max(1, -(-len(starts) // _WINDOWS))
         for start in starts[::spread]:
-            frames = min(length, heard.frames - start)
-            if frames >= min(self._least, heard.frames):
-                yield self._trim(retake(event, start=heard.start + start, frames=frames))
+            frames = min(length, excerpt.frames - start)
+            if frames >= min(self._least, excerpt.frames):
+                yield self._trim(retake(event, start=excerpt.start + start, frames=frames))
 
     def _lay(self, one: Event, other: Event) -> Overlay | None:
         """The two together, from where both are heard; None where that cannot be proven."""
@@ -272,7 +272,7 @@ class Fitting:
         """The longest by which they can be joined in both orders, None where none is."""
         for crossfade in dict.fromkeys(self.crossfade // part for part in SHARES):
             joined = Concat(one, other, crossfade), Concat(other, one, crossfade)
-            if crossfade > min(one.heard.frames, other.heard.frames) or self._is_long(joined[0]):
+            if crossfade > min(one.played.frames, other.played.frames) or self._is_long(joined[0]):
                 continue
             if all(is_proven(scene, self.listener, self.setting) for scene in joined):
                 return crossfade

@@ -62,8 +62,8 @@ class Event:
         return (self.label,)
 
     @property
-    def heard(self) -> Excerpt:
-        """The excerpt."""
+    def played(self) -> Excerpt:
+        """The excerpt, which a statement's events lack."""
         if self.excerpt is None:
             raise SceneError(f"event {self.label!r} has no excerpt, so it has no place in time")
         return self.excerpt

@@ -154,7 +154,7 @@ def duration(scene: Scene) -> Frames:
     A concatenation lasts d1 + d2 - crossfade; an overlay spans the hull of its parts.
     """
     if isinstance(scene, Event):
-        return scene.heard.frames
+        return scene.played.frames
     first, second = duration(scene.first), duration(scene.second)
     if isinstance(scene, Concat):
         return _joined_length(scene, first, second)
@@ -178,7 +178,7 @@ def _place(scene: Scene, onset: Frames, placements: list[Placement], joins: list
     """Place a scene's events from an onset. Returns the scene's length."""
     start = len(placements)
     if isinstance(scene, Event):
-        excerpt = scene.heard
+        excerpt = scene.played
         placements.append(Placement(scene.label, onset, onset + excerpt.frames, excerpt, start))
         return excerpt.frames
     if isinstance(scene, Concat):
@@ -205,7 +205,7 @@ class PlacedEvent(NamedTuple):
     @property
     def offset(self) -> Frames:
         """The frame after its last."""
-        return self.onset + self.event.heard.frames
+        return self.onset + self.event.played.frames
 
 
 def places(scene: Scene) -> tuple[PlacedEvent, ...]:

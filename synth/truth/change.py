@@ -97,7 +97,7 @@ def find_change(before: Scene, after: Scene) -> Change | None:
         case [old], [new] if old.event.label != new.event.label and old.onset == new.onset:
             return Change(ChangeKind.REPLACE, (old.event.label, new.event.label), stretch)
         case [old], [new] if _is_same_take(old, new) and old.onset == new.onset:
-            gain = round(new.event.heard.gain_db - old.event.heard.gain_db, 2)
+            gain = round(new.event.played.gain_db - old.event.played.gain_db, 2)
             kind = ChangeKind.LOUDER if gain > 0 else ChangeKind.QUIETER
             return Change(kind, (old.event.label,), stretch, gain)
         case [first_old, second_old], [first, second] if (first_old.event, second_old.event) == (
@@ -143,7 +143,7 @@ def _tell_places(sound: Event, others: tuple[str, ...]) -> Iterator[Claim]:
 
 
 def _is_same_take(before: PlacedEvent, after: PlacedEvent) -> bool:
-    first, second = before.event.heard, after.event.heard
+    first, second = before.event.played, after.event.played
     return (first.clip, first.start, first.frames) == (second.clip, second.start, second.frames)
 
 

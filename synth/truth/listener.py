@@ -194,7 +194,7 @@ class Listener:
         Of an excerpt, what is heard of the whole clip.
         """
         if isinstance(scene, Event):
-            return self._find_extent(scene.heard)
+            return self._find_extent(scene.played)
         edges = []
         for place in timeline(scene).placements:
             alone = self._find_extent(place.excerpt)

@@ -178,7 +178,7 @@ def _find_crossfades(scene: Scene, onset: Frames) -> Iterator[tuple[Frames, Fram
 def _draw_tree(scene: Scene, onset: Frames, rate: int, colours: Mapping[str, int]) -> Node:
     match scene:
         case Event(label):
-            excerpt = scene.heard
+            excerpt = scene.played
             end = onset + excerpt.frames
             detail = f"{onset / rate:.2f} to {end / rate:.2f} s, {excerpt.gain_db:+.1f} dB"
             return Node("event", label, detail, colours[label])

@@ -64,7 +64,7 @@ def scenes(draw: st.DrawFn, depth: int = 3) -> Scene:
 def mix(scene: Scene, bank: Bank, power: bool) -> np.ndarray:
     """The scene by the definition, in float64: every part placed into a canvas of zeros."""
     if isinstance(scene, Event):
-        heard = scene.heard
+        heard = scene.played
         entry = bank.entries[heard.clip]
         pcm = np.fromfile(bank.folder / entry.part, dtype="<i2")[entry.start :][heard.start :]
         gains = np.full(heard.frames, 10 ** (heard.gain_db / 20) * entry.scale / 32768)

@@ -121,7 +121,7 @@ def test_a_minimal_pair_is_both_orders_of_the_same_clips_told_by_opposite_words(
 
 def test_without_minimal_pairs_each_sample_has_its_own_pair() -> None:
     made = [group[0] for group in plan(Acba(pairs=200, minimal_pairs=False, relations=ORDER_WORDS))]  # type: ignore[arg-type]
-    pairs = {tuple(event.heard.clip for event in events(draft.scene)) for draft in made}
+    pairs = {tuple(event.played.clip for event in events(draft.scene)) for draft in made}
     assert len(pairs) > 150
     words = Counter(draft.captions.caption.connective for draft in made)
     assert set(words) == set(ORDER_WORDS)
@@ -143,13 +143,13 @@ def test_no_two_groups_have_the_same_two_clips_while_there_are_others(
     recipe = Acba(pairs=groups * (1 + minimal), minimal_pairs=minimal)
     for seed in range(2):
         made = plan(recipe, found, make_setting(seed=seed))
-        heard = [frozenset(e.heard.clip for e in events(group[0].scene)) for group in made]
+        heard = [frozenset(e.played.clip for e in events(group[0].scene)) for group in made]
         assert len(set(heard)) == len(heard) == groups
 
 
 def test_more_groups_than_pairs_of_clips_use_some_again() -> None:
     made = plan(Acba(pairs=60), CLIPS[:4])
-    heard = Counter(frozenset(e.heard.clip for e in events(group[0].scene)) for group in made)
+    heard = Counter(frozenset(e.played.clip for e in events(group[0].scene)) for group in made)
     assert len(heard) == 6
     assert sum(heard.values()) == 30
 
@@ -157,7 +157,7 @@ def test_more_groups_than_pairs_of_clips_use_some_again() -> None:
 def test_the_crossfade_is_as_asked_and_truly_overlaps() -> None:
     for crossfade_s in (0.0, 0.25, 1.75):
         for draft in flatten(plan(Acba(pairs=10, crossfade_s=crossfade_s))):
-            parts = sum(event.heard.frames for event in events(draft.scene))
+            parts = sum(event.played.frames for event in events(draft.scene))
             assert duration(draft.scene) == parts - round(crossfade_s * RATE)
             assert judge_draft(draft, RATE) == []
 
@@ -177,7 +177,7 @@ def test_sounds_that_the_crossfade_would_cover_by_half_are_not_joined() -> None:
     barks = clip(0, "A dog barks", frames=frames, envelope=envelope(frames, sparse))
     others = [clip(1, "Rain falls"), clip(2, "A siren wails")]
     for group in plan(Acba(pairs=8, crossfade_s=0.3), [barks, others[0]]):
-        assert {event.heard.clip for event in events(group[0].scene)} == {"lib/0", "lib/1"}
+        assert {event.played.clip for event in events(group[0].scene)} == {"lib/0", "lib/1"}
         for draft in group:
             assert judge_draft(draft, RATE) == []
     with pytest.raises(PlanError, match=r"crossfade_s") as caught:
@@ -198,7 +198,7 @@ def test_partners_share_no_recording_and_no_content_word(minimal: bool) -> None:
     found = {item.id: item for item in clips}
     for group in plan(Acba(pairs=120, minimal_pairs=minimal, exclude_words=()), clips):
         a, b = events(group[0].scene)
-        assert found[a.heard.clip].recording != found[b.heard.clip].recording
+        assert found[a.played.clip].recording != found[b.played.clip].recording
         assert not content_words(a.label) & content_words(b.label)
 
 
@@ -246,7 +246,7 @@ def test_every_clip_of_audiocaps_finds_a_partner_that_shares_no_family(
 
 def test_every_clip_leads_equally_often() -> None:
     made = plan(Acba(pairs=3 * len(CLIPS), minimal_pairs=False))
-    leaders = Counter(next(iter(events(group[0].scene))).heard.clip for group in made)
+    leaders = Counter(next(iter(events(group[0].scene))).played.clip for group in made)
     assert leaders == {item.id: 3 for item in CLIPS}
     first, second = made[: len(CLIPS)], made[len(CLIPS) : 2 * len(CLIPS)]
     assert [g[0].scene for g in first] != [g[0].scene for g in second]
@@ -254,7 +254,7 @@ def test_every_clip_leads_equally_often() -> None:
 
 def test_events_are_no_longer_than_asked_and_exact_lengths_fit() -> None:
     for group in plan(Acba(pairs=40, max_event_s=2.5)):
-        assert {event.heard.frames for event in events(group[0].scene)} == {round(2.5 * RATE)}
+        assert {event.played.frames for event in events(group[0].scene)} == {round(2.5 * RATE)}
     for draft in flatten(plan(Acba(pairs=40), where=make_setting(5 * RATE))):
         assert duration(draft.scene) == 5 * RATE
 

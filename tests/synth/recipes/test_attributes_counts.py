@@ -50,7 +50,7 @@ def test_each_sentence_is_true_of_one_member_alone(attribute: Attribute, style: 
             assert {each.edit for each in draft.captions.negatives} == {attribute}
         for one, other in combinations(group, 2):
             clips = [
-                sorted(event.heard.clip.partition("~")[0] for event in events(each.scene))
+                sorted(event.played.clip.partition("~")[0] for event in events(each.scene))
                 for each in (one, other)
             ]
             assert clips[0] == clips[1]
@@ -59,7 +59,7 @@ def test_each_sentence_is_true_of_one_member_alone(attribute: Attribute, style: 
 
 def test_treated_clips_are_heard_in_their_own_attributes_only() -> None:
     for group in plan(Attributes(pairs=80), asked.TREATED):
-        assert not any("~" in event.heard.clip for draft in group for event in events(draft.scene))
+        assert not any("~" in event.played.clip for draft in group for event in events(draft.scene))
 
 
 @cases(
@@ -78,7 +78,7 @@ def test_what_is_treated_does_not_tell_which_is_more(
     longer += [level_clip("cow", (-20.0,) * 40, more)]
     recipe = Attributes(pairs=40, attributes=(attribute,))
     treated = Counter(
-        event.heard.clip.partition("~")[2]
+        event.played.clip.partition("~")[2]
         for draft in flatten(plan(recipe, asked.TREATED + longer))
         for event in events(draft.scene)
     )
@@ -140,7 +140,7 @@ DOUBLE = clip(2, ((LOUD, LOUD, LOUD, QUIET), (1, 0, 1, 0)))
 def test_members_have_one_sound_as_often_as_they_say() -> None:
     for group in plan(Counts(repeats=20), [ONE, THREE]):
         assert [len(events(draft.scene)) for draft in group] == [1, 2, 3]
-        sounds = {event.heard for draft in group for event in events(draft.scene)}
+        sounds = {event.played for draft in group for event in events(draft.scene)}
         assert len({(sound.clip, sound.start, sound.frames) for sound in sounds}) == 1
         for times, draft in enumerate(group, 1):
             assert draft.captions.caption.claim == Count(Event("dog"), times)

@@ -64,7 +64,7 @@ def test_two_sounds_are_weighed_by_their_loudest_blocks(
     for statement in ("a * b", "b * a"):
         scene = composed(statement, weighted, ratio, {"a": gain})
         assert isinstance(scene, Overlay)
-        found = {event.label: event.heard.gain_db for event in events(scene)}
+        found = {event.label: event.played.gain_db for event in events(scene)}
         # The longer sound is the first, whichever is named first.
         one, other = published(loud + gain, soft, ratio)
         assert found["a"] == pytest.approx(gain + one, abs=0.006)
@@ -75,7 +75,7 @@ def test_parts_are_weighed_as_wholes() -> None:
     """A joined part is as loud as its louder sound, and its sounds are raised alike."""
     weighted = {"a": [-30.0] * 30, "b": [-20.0] * 30, "c": [-26.0] * 20}
     scene = composed("(a + b) * c", weighted, 0.5, {})
-    found = {event.label: event.heard.gain_db for event in events(scene)}
+    found = {event.label: event.played.gain_db for event in events(scene)}
     one, other = published(-20.0, -26.0, 0.5)
     assert found["a"] == found["b"] == pytest.approx(one, abs=0.006)
     assert found["c"] == pytest.approx(other, abs=0.006)
@@ -86,7 +86,7 @@ def test_nothing_but_overlays_is_weighed() -> None:
     scene = composed("a + b", weighted, 0.5, {"a": 3.0, "b": -2.0})
     assert isinstance(scene, Concat)
     assert scene.crossfade == 2 * BLOCK
-    assert [event.heard.gain_db for event in events(scene)] == [3.0, -2.0]
+    assert [event.played.gain_db for event in events(scene)] == [3.0, -2.0]
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -116,7 +116,7 @@ def test_amplify_raises_every_sound() -> None:
         3,
     )
     raised = amplify(scene, 2.004)
-    assert [event.heard.gain_db for event in events(raised)] == [3.0, 2.0, -2.0]
+    assert [event.played.gain_db for event in events(raised)] == [3.0, 2.0, -2.0]
     assert timeline(raised).joins == timeline(scene).joins
     assert isinstance(raised, Overlay)
     assert raised.offset == 3

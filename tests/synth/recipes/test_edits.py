@@ -108,7 +108,7 @@ def test_no_sample_can_exceed_the_peak(pairs: list[list[Draft]]) -> None:
     for draft in (draft for pair in pairs[:40] for draft in pair):
         sums = np.zeros(FRAMES)
         for place in places(draft.scene):
-            heard = place.event.heard
+            heard = place.event.played
             sums[place.onset : place.offset] += to_gain(peaks[heard.clip] + heard.gain_db)
         assert sums.max() <= to_gain(-1.0) - 1 / PCM_SCALE
         loudest = max(loudest, sums.max())

@@ -74,7 +74,7 @@ def test_what_holds_of_a_scene_holds_of_the_sample_that_it_lies_in() -> None:
         assert judge_draft(draft, RATE) == []
         assert draft.heard is not None
         late = delay(draft.heard, draft.lead)
-        assert late.frames == draft.heard.frames + draft.lead
+        assert late.frames == draft.played.frames + draft.lead
         for place, moved in zip(draft.heard.placements, late.placements, strict=True):
             assert moved.heard == place.heard.shift(draft.lead)
             assert (moved.onset, moved.frames) == (place.onset + draft.lead, place.frames)
@@ -156,9 +156,9 @@ def test_parts_are_heard_for_about_as_long_as_asked() -> None:
         for starts in (strip.starts, strip.onsets):
             cuts = strip.draw(lengths, starts, rng)
             for part in map(cuts.take, range(len(lengths))):
-                assert part.heard.clip == clip.id
-                assert part.heard.start % BLOCK == 0
-                assert 0.85 * RATE <= part.heard.frames <= RATE
+                assert part.played.clip == clip.id
+                assert part.played.start % BLOCK == 0
+                assert 0.85 * RATE <= part.played.frames <= RATE
 
 
 # Strips: parts of two sounds drawn many at once, beside the same composed and heard one by one.
@@ -262,7 +262,7 @@ def test_parts_begin_where_asked_and_are_heard_for_most_of_their_length() -> Non
                 assert len(drawn)
                 assert set(parts.starts[drawn]) <= set(starts)
                 for row in drawn.tolist():
-                    excerpt = parts.take(row).heard
+                    excerpt = parts.take(row).played
                     end = excerpt.start + excerpt.frames
                     last = max(at for at in clear if at * BLOCK < end)
                     assert excerpt.frames == parts.lengths[row] * BLOCK

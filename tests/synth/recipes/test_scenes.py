@@ -156,7 +156,7 @@ def test_a_group_is_of_the_same_sounds_but_for_one_that_is_exchanged() -> None:
     for group in many():
         assert len(group) == 4
         assert len({meaning(statement(draft.scene)) for draft in group}) == 4
-        sounds = [{event.heard.clip for event in events(draft.scene)} for draft in group]
+        sounds = [{event.played.clip for event in events(draft.scene)} for draft in group]
         assert sounds[0] == sounds[2] == sounds[3]
         assert len(sounds[0] ^ sounds[1]) == 2
         assert [*map(len, sounds)] == [len(labels(group[0].scene))] * 4
@@ -245,7 +245,7 @@ def test_overlays_are_mixed_as_asked() -> None:
         gains = set()
         for draft in flatten(plan(recipe)):
             for overlay in parts(draft.scene, Overlay):
-                longer, shorter = (event.heard.gain_db for event in events(overlay))
+                longer, shorter = (event.played.gain_db for event in events(overlay))
                 gains.add(round(longer - shorter, 2))
         if mixing is Mixing.SNR:
             assert all(5.0 <= apart <= 9.0 for apart in gains)
@@ -266,7 +266,7 @@ def test_scenes_are_as_long_and_hold_as_many_sounds_as_asked() -> None:
     for most in (2, 3):
         made = flatten(plan(Scenes(scenes=48, max_events=most, max_event_s=1.0)))
         assert {len(labels(draft.scene)) for draft in made} == set(range(2, most + 1))
-        assert all(event.heard.frames <= RATE for draft in made for event in events(draft.scene))
+        assert all(event.played.frames <= RATE for draft in made for event in events(draft.scene))
     few, more = (
         Scenes(scenes=count).groups({"train": CLIPS}, make_setting())["train"]
         for count in (24, 400)
@@ -389,7 +389,7 @@ def test_sounds_of_a_scene_come_from_different_recordings() -> None:
     ]
     recordings = {each.id: each.recording for each in clips}
     for draft in flatten(plan(Scenes(scenes=24), clips)):
-        used = [recordings[event.heard.clip] for event in events(draft.scene)]
+        used = [recordings[event.played.clip] for event in events(draft.scene)]
         assert len(set(used)) == len(used)
 
 
@@ -408,12 +408,12 @@ def test_a_bed_lies_under_the_whole_scene_and_is_never_named() -> None:
             assert isinstance(draft.scene, Overlay)
             scene, bed = draft.scene.first, draft.scene.second
             assert isinstance(bed, Event)
-            beds.add((bed.label, bed.heard.clip, bed.heard.start))
+            beds.add((bed.label, bed.played.clip, bed.played.start))
             assert draft.scene.offset == 0
-            assert bed.heard.frames == duration(scene) == duration(draft.scene)
-            assert bed.heard.frames <= 60 * RATE
-            loudest = max(event.heard.gain_db for event in events(scene))
-            assert bed.heard.gain_db < loudest - 6
+            assert bed.played.frames == duration(scene) == duration(draft.scene)
+            assert bed.played.frames <= 60 * RATE
+            loudest = max(event.played.gain_db for event in events(scene))
+            assert bed.played.gain_db < loudest - 6
             dealt = draft.captions
             for caption in (dealt.caption, *dealt.positives, *dealt.negatives):
                 assert not any(are_kin(bed.label, name) for name in claim_labels(caption.claim))
@@ -534,8 +534,8 @@ def test_a_short_bed_is_repeated_with_crossfades() -> None:
             assert join.crossfade == RATE // 4
             assert duration(join.second) > join.crossfade
         *whole, last = events(bed)
-        assert all(event.heard.frames == RATE for event in whole)
-        assert last.heard.frames <= RATE
+        assert all(event.played.frames == RATE for event in whole)
+        assert last.played.frames <= RATE
         tiles += len(whole)
     assert tiles > 40
 
@@ -555,7 +555,7 @@ def test_no_clip_is_used_again_before_all_are_used() -> None:
     found = spread_clips(SPREAD, 6)
     recipe = Scenes(scenes=96, max_events=6, polyphony=2, max_event_s=2, without_replacement=True)
     each = [
-        {event.heard.clip for draft in group for event in events(draft.scene)}
+        {event.played.clip for draft in group for event in events(draft.scene)}
         for group in plan(recipe, found)
     ]
     used: Counter[str] = Counter()

@@ -157,7 +157,7 @@ def test_what_a_clips_tags_imply_is_never_denied_of_it() -> None:
     by_id = {each.id: each for each in clips}
     denied = 0
     for draft in flatten(plan(NegationRecipe(inserts=4), clips, SETTING)):
-        own = by_id[draft.scene.heard.clip].tags
+        own = by_id[draft.scene.played.clip].tags
         for caption in (draft.captions.caption, *draft.captions.positives):
             for name in KINDS:
                 if f"Not(claim=Event(label={name!r}" in repr(caption.claim):
@@ -261,9 +261,9 @@ def test_clips_with_captions_exchange_them_or_deny_one_tag_in_both() -> None:
         recipe = NegationRecipe(half=False, full=False)
         group, *_ = plan(recipe, clips[:2], make_setting(seed=seed))
         for draft in group:
-            assert draft.captions.caption.text.startswith(own[draft.scene.heard.clip].rstrip("."))
+            assert draft.captions.caption.text.startswith(own[draft.scene.played.clip].rstrip("."))
             assert draft.captions.positives == ()
-            inserts += draft.captions.caption.text != own[draft.scene.heard.clip]
+            inserts += draft.captions.caption.text != own[draft.scene.played.clip]
     assert 0 < inserts < 24
 
 
@@ -298,7 +298,7 @@ def test_what_only_the_caption_states_is_neither_denied_nor_claimed() -> None:
     clips = [make_tagged(0, ("A rock tune with piano",)), make_tagged(1, ("A hip hop tune",))]
     for seed, style in product(range(12), Style):
         made = drafts(NegationRecipe(inserts=3, style=style), clips, make_setting(seed=seed))
-        draft = next(each for each in made if each.scene.heard.clip == clips[0].id)
+        draft = next(each for each in made if each.scene.played.clip == clips[0].id)
         rejudge(draft, clips)
         for each in draft.captions.positives:
             assert "not rock" not in each.text
@@ -312,7 +312,7 @@ def test_tag_captions_have_views_and_keywords_of_another_clip() -> None:
     wholes = 0
     for draft in drafts(TagCaptions(views=5), where=make_setting(max_frames=RATE)):
         dealt = draft.captions
-        names = own[draft.scene.heard.clip]
+        names = own[draft.scene.played.clip]
         wholes += all(name in dealt.caption.text.casefold() for name in names)
         assert 1 <= len(dealt.positives) <= 5
         assert {negative.edit for negative in dealt.negatives} == {"replace"}

@@ -184,10 +184,10 @@ def test_events_are_of_the_class_and_no_longer_than_asked() -> None:
     library = {clip.id: clip for clip in clips(5)}
     for group in plan(Triplets(max_event_s=1.5), list(library.values())):
         for event in events(group[0].scene):
-            assert library[event.heard.clip].labels == (event.label,)
-            assert event.heard.frames == round(1.5 * RATE)
-            end = event.heard.start + event.heard.frames
-            assert end <= library[event.heard.clip].frames
+            assert library[event.played.clip].labels == (event.label,)
+            assert event.played.frames == round(1.5 * RATE)
+            end = event.played.start + event.played.frames
+            assert end <= library[event.played.clip].frames
     for crossfade_s in (0.0, 0.5):
         made = flatten(
             plan(Triplets(crossfade_s=crossfade_s), clips(4), make_setting(5 * RATE + 1))
@@ -222,7 +222,7 @@ def test_two_clips_of_one_recording_are_not_paired_where_others_are() -> None:
     ]
     recording = {clip.id: clip.recording for clip in found}
     for group in plan(Triplets(repeats=20), found):
-        first, second = (recording[event.heard.clip] for event in events(group[0].scene))
+        first, second = (recording[event.played.clip] for event in events(group[0].scene))
         assert first != second
 
 
@@ -294,7 +294,7 @@ def test_of_most_that_are_together_neither_order_may_be_said() -> None:
     assert all(len(each) in (0, 2, 4) for each in unordered)
     # Some fit as they are, some are cut.
     whole = sum(
-        event.heard.frames == lengths()[event.heard.clip]
+        event.played.frames == lengths()[event.played.clip]
         for group in groups()
         for event in events(group[0].scene)
     )
@@ -318,11 +318,11 @@ def test_no_sound_is_cut_to_less_than_asked() -> None:
         shortest = []
         for group in made:
             for event in events(group[0].scene):
-                whole = lengths()[event.heard.clip]
-                assert 0 <= event.heard.start <= whole - event.heard.frames
-                assert event.heard.frames >= min(whole, least_s * RATE)
-                if event.heard.frames < whole:
-                    shortest.append(event.heard.frames)
+                whole = lengths()[event.played.clip]
+                assert 0 <= event.played.start <= whole - event.played.frames
+                assert event.played.frames >= min(whole, least_s * RATE)
+                if event.played.frames < whole:
+                    shortest.append(event.played.frames)
         assert min(shortest) < 1.5 * least_s * RATE
 
 
@@ -348,7 +348,7 @@ def test_the_longer_of_two_sounds_is_cut_to_the_shorter() -> None:
     ):
         made = fit(first, second)
         assert made.unordered == 2
-        lasting = tuple(event.heard.frames // BLOCK for event in events(made.overlay))
+        lasting = tuple(event.played.frames // BLOCK for event in events(made.overlay))
         assert lasting == blocks
         assert (made.first, made.second) == (made.overlay.first, made.overlay.second)
 
@@ -368,7 +368,7 @@ def test_what_cannot_be_cut_short_enough_is_kept_and_counted() -> None:
     found = fit(long, blink)
     # After a sound of 0.3 s the other goes on for 0.7 s at least.
     assert found.unordered == 1
-    lasting = [event.heard.frames for event in events(found.overlay)]
+    lasting = [event.played.frames for event in events(found.overlay)]
     assert min(lasting) == 6 * BLOCK
     assert max(lasting) >= LEAST_S * RATE
     shorter = fit(long, blink, least_s=0.3)

@@ -242,7 +242,7 @@ def test_what_cannot_be_is_a_scene_error() -> None:
         with pytest.raises(SceneError, match="clip-7"):
             Excerpt("clip-7", start, frames)
     with pytest.raises(SceneError, match="no excerpt"):
-        _ = A.heard
+        _ = A.played
     deep: Any = E_A
     for _ in range(5000):
         deep = {"overlay": [deep, E_B], "offset": 0}

@@ -68,7 +68,7 @@ def naive_duration(scene: Scene) -> int:
 def naive(scene: Scene) -> list[tuple[str, int, int]]:
     """(label, onset, offset) from the definition: lay out both parts, then shift to start at 0."""
     if isinstance(scene, Event):
-        return [(scene.label, 0, scene.heard.frames)]
+        return [(scene.label, 0, scene.played.frames)]
     first, second = naive(scene.first), naive(scene.second)
     if isinstance(scene, Concat):
         shift = max(end for _, _, end in first) - scene.crossfade
@@ -84,7 +84,7 @@ def test_it_equals_the_definition(scene: Scene) -> None:
     placed = timeline(scene)
     definition = naive(scene)
     assert placed.placements == tuple(
-        Placement(label, onset, offset, event.heard, number)
+        Placement(label, onset, offset, event.played, number)
         for number, ((label, onset, offset), event) in enumerate(
             zip(definition, events(scene), strict=True)
         )

@@ -26,7 +26,7 @@ BASE = [PlacedEvent(0, RAIN), PlacedEvent(400, DOG), PlacedEvent(550, CAT)]
 
 
 def louder(event: Event, gain_db: float) -> Event:
-    heard = event.heard
+    heard = event.played
     return Event(event.label, replace(heard, gain_db=heard.gain_db + gain_db))
 
 
@@ -65,7 +65,7 @@ def test_a_single_edit_is_found_and_so_is_its_reverse(
         arrange(BASE),
         arrange([BASE[0]]),
         arrange([BASE[0], PlacedEvent(401, DOG), BASE[2]]),
-        arrange([BASE[0], PlacedEvent(400, Event("wolf", DOG.heard)), PlacedEvent(560, CAT)]),
+        arrange([BASE[0], PlacedEvent(400, Event("wolf", DOG.played)), PlacedEvent(560, CAT)]),
         Concat(Concat(RAIN, DOG, -100), CAT, 10),
     ],
 )
@@ -86,7 +86,7 @@ def test_nothing_differs_outside_of_the_stretch(data: st.DataObject) -> None:
 
 def playing(scene: Scene, frame: int) -> set[tuple[str, int, float]]:
     return {
-        (place.event.label, frame - place.onset, place.event.heard.gain_db)
+        (place.event.label, frame - place.onset, place.event.played.gain_db)
         for place in places(scene)
         if place.onset <= frame < place.offset
     }
