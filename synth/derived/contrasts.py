@@ -143,13 +143,13 @@ def _find_captions(
         ]
         for about, against in ((one, other), (other, one))
     )
+
+    def measure_likeness(pair: Sequence[TrueSentence]) -> float:
+        words, others = (sentence.text.lower().split() for sentence in pair)
+        return SequenceMatcher(None, words, others, autojunk=False).ratio()
+
     pairs = shuffle(list(product(mine, theirs)), rng)
-    return max(pairs, key=lambda pair: _measure_likeness(*pair), default=None)
-
-
-def _measure_likeness(one: TrueSentence, other: TrueSentence) -> float:
-    words, others = (sentence.text.lower().split() for sentence in (one, other))
-    return SequenceMatcher(None, words, others, autojunk=False).ratio()
+    return max(pairs, key=measure_likeness, default=None)
 
 
 def _describe(

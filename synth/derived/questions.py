@@ -338,9 +338,10 @@ def _subject(
     played = list(events(scene))
     placed = read_timeline(row)
     is_dense = bool(read_dense(row)) and row.get("activity") is not None
+    sources = [clips[event.heard.clip] for event in played]
     tags = {
-        event.heard.clip: [tag.name for tag in heard_tags(clips[event.heard.clip]["tags"])]
-        for event in played
+        event.heard.clip: [tag.name for tag in heard_tags(clip["tags"])]
+        for event, clip in zip(played, sources, strict=True)
     }
     return Subject(
         id=row["id"],
@@ -349,7 +350,10 @@ def _subject(
         tolerance=Tolerance(audible=audible),
         sounds=tuple(dict.fromkeys(event.label for event in played if event.label in named)),
         sentences=frozenset(
-            event.label for event in played if _is_sentence(event.label, clips[event.heard.clip])
+            event.label
+            for event, clip in zip(played, sources, strict=True)
+            if event.label not in clip["labels"]
+            and any(event.label == Phrase.of_caption(text).plain for text in clip["captions"])
         ),
         told=tuple(
             TrueSentence(sentence["text"], claim_from_text(sentence["claim"]))
@@ -358,9 +362,3 @@ def _subject(
         dense=dense_captions(placed, row["frames"], audible) if is_dense else (),
         rate=row["sample_rate"],
     )
-
-
-def _is_sentence(label: str, clip: Mapping[str, Any]) -> bool:
-    if label in clip["labels"]:
-        return False
-    return any(label == Phrase.of_caption(text).plain for text in clip["captions"])

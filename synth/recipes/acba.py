@@ -244,22 +244,18 @@ class ClipPairs(SplitGroups[Acba]):
         return Concat(a, b, self.crossfade), Concat(b, a, self.crossfade)
 
     @cached_property
-    def _sayings(self) -> dict[str, tuple[Saying, ...]]:
+    def _sayings(self) -> dict[str, list[Saying]]:
         """By clip, those that were asked for."""
         return {}
 
     def _draw_saying(self, clip: Clip, rng: np.random.Generator) -> Saying:
-        sayings = self._sayings.get(clip.id)
-        if sayings is None:
-            sayings = self._sayings[clip.id] = self._list_sayings(clip)
+        if clip.id not in self._sayings:
+            phrases = map(self.settings.say, self.settings.sentences(clip))
+            sayings = [Saying(said.plain, said) for said in phrases if isinstance(said, Phrase)]
+            label = [Saying(name, Phrase.of_label(name)) for name in clip.labels[:1]]
+            self._sayings[clip.id] = sayings or label
+        sayings = self._sayings[clip.id]
         return pick(sayings, rng) if clip.captions else sayings[0]
-
-    def _list_sayings(self, clip: Clip) -> tuple[Saying, ...]:
-        phrases = map(self.settings.say, self.settings.sentences(clip))
-        sayings = [Saying(phrase.plain, phrase) for phrase in phrases if isinstance(phrase, Phrase)]
-        if sayings:
-            return tuple(sayings)
-        return (Saying(clip.labels[0], Phrase.of_label(clip.labels[0])),)
 
     def _leaders(self, index: int) -> Iterator[int]:
         """Places in the circle of who may lead a group: one that finds none leaves it to the next.

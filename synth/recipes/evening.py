@@ -378,25 +378,21 @@ def even_out(
     frames = max(setting.least_frames, longest, min(spared, setting.max_frames or spared))
     energies = [float(listener.powers(draft.scene).sum()) for draft in drafts]
     levels = 10 * np.log10(energies)
+    block = BLOCK_S * setting.rate
     evened = []
     for draft, gain in zip(drafts, (levels.mean() - levels).tolist(), strict=True):
         gain_db = round(gain + float(rng.uniform(-_SPREAD_DB, _SPREAD_DB)), 1)
+        room = int((frames - duration(draft.scene)) / block)
         evened.append(
             replace(
                 draft,
                 scene=amplify(draft.scene, gain_db),
                 heard=draft.heard and _amplify_heard(draft.heard, gain_db),
-                lead=_draw_lead(frames - duration(draft.scene), setting.rate, rng),
+                lead=round(int(rng.integers(room + 1)) * block),  # whole blocks of the listener's
                 frames=frames,
             )
         )
     return evened
-
-
-def _draw_lead(room: Frames, rate: int, rng: np.random.Generator) -> Frames:
-    """Silence before a scene, in whole blocks of the listener's."""
-    block = BLOCK_S * rate
-    return round(int(rng.integers(int(room / block) + 1)) * block)
 
 
 def _amplify_heard(heard: Timeline, gain_db: Decibels) -> Timeline:

@@ -137,14 +137,6 @@ class MainCaption:
         return Caption(text, tag_claim(self.sure), "", provenance)
 
 
-def caption_tags(clip: Clip, frame: int) -> Caption | None:
-    """The clip's tags in words, None where none can be said."""
-    sentence = describe(clip.tags, (), frame)
-    if not sentence.present:
-        return None
-    return Caption(sentence.text, tag_claim(sentence.present), "", _TAGS)
-
-
 @dataclass(frozen=True)
 class Negations(SplitGroups[NegationRecipe]):
     """Groups of one clip each, in the style of the paper."""
@@ -162,8 +154,9 @@ class Negations(SplitGroups[NegationRecipe]):
             return [Draft(scene, CaptionSet(caption, (), ()))]
         known = tuple(dict.fromkeys((*clip.tags, *main.stated)))
         others = self._others(caption.text, known, clip.tags, rng)
-        if restated := caption_tags(clip, frame):
-            others.append(restated)
+        restated = describe(clip.tags, (), frame)
+        if restated.present:
+            others.append(Caption(restated.text, tag_claim(restated.present), "", _TAGS))
         return [Draft(scene, judge(caption, others, hear_whole(clip, scene), Tolerance()))]
 
     def _others(
@@ -309,7 +302,8 @@ class NegationPairs(TagGroups[NegationRecipe]):
         if extent is NegationExtent.INSERT and self._mains[one.id].text:
             first, second = exchanges[0]
             return self._insert_into(one, second, seed), self._insert_into(other, first, seed)
-        shared = [tag for tag in one.tags if tag in other.tags and _is_sayable(tag)]
+        sayable = (tag for tag in one.tags if phrase_tag(tag).form is not TagForm.NONE)
+        shared = [tag for tag in sayable if tag in other.tags]
         kept = [shared[at] for at in sorted(rng.permutation(len(shared))[: len(exchanges)])]
         if not kept:
             return None
@@ -354,7 +348,3 @@ def _are_denied_alike(tag: Tag, other: Tag) -> bool:
     """Whether the denials of two tags have the same form."""
     first, second = phrase_tag(tag), phrase_tag(other)
     return (first.kind, first.form) == (second.kind, second.form)
-
-
-def _is_sayable(tag: Tag) -> bool:
-    return phrase_tag(tag).form is not TagForm.NONE

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 from typing import ClassVar
 
 import numpy as np
@@ -155,7 +154,8 @@ class TaggedPairs(TagGroups[TagCaptions]):
 
     def draft(self, one: Clip, other: Clip, rng: np.random.Generator) -> list[Draft] | None:
         """Sentences over all tags of each clip, and over parts of them with keywords exchanged."""
-        parts = [*chain(self._draw_views(one, other, rng), self._turn_views(one, other, rng))]
+        parts = self._draw_views(one, other, rng)
+        parts += [(new, old) for old, new in self._draw_views(other, one, rng)]
         # As many captions for each pair as can be: who has few tags says them in several frames.
         turns = 1 if len(parts) >= self.settings.views else FRAMES
         views = [(one.tags, other.tags, frame) for frame in range(FRAMES)]
@@ -178,8 +178,3 @@ class TaggedPairs(TagGroups[TagCaptions]):
         kept = [tuple(tag for tag in view if tag in change) for view in views]
         changed = [(view, tuple(change[tag] for tag in view)) for view in kept]
         return [(view, new) for view, new in changed if not set(new) <= set(clip.tags)]
-
-    def _turn_views(
-        self, clip: Clip, other: Clip, rng: np.random.Generator
-    ) -> list[tuple[tuple[Tag, ...], tuple[Tag, ...]]]:
-        return [(new, old) for old, new in self._draw_views(other, clip, rng)]

@@ -17,7 +17,6 @@ from itertools import combinations
 from typing import Any, ClassVar, Final
 
 import numpy as np
-from jaxtyping import Int64
 from pydantic import Field
 
 from synth.base.errors import LeftOutError, PlanError
@@ -154,7 +153,8 @@ class ClassPairs(SplitGroups[Triplets]):
         leaves of its own.
         """
         round_, position = divmod(index, len(self.pairs))
-        number = round_ * len(self.pairs) + int(self._order(round_)[position])
+        order = self.permute("/order", round_, len(self.pairs))
+        number = round_ * len(self.pairs) + int(order[position])
         rng = self.rng(index)
         pair = self._draw(number)
         if pair is None:
@@ -215,9 +215,6 @@ class ClassPairs(SplitGroups[Triplets]):
             crossfade=crossfade,
             is_even=is_even,
         )
-
-    def _order(self, round_: int) -> Int64[np.ndarray, " pairs"]:
-        return self.permute("/order", round_, len(self.pairs))
 
     def _draw(self, number: int) -> FittedPair | None:
         """The sounds of an ordered pair, from its own half."""
