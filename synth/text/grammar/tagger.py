@@ -174,9 +174,7 @@ _PAST: Final = frozenset({"VBD", "VBN"})
 
 def is_past(word: str) -> bool:
     """Whether a verb form is a past tense or a past participle."""
-    return (word.endswith("ed") and not word.endswith("eed")) or not _PAST.isdisjoint(
-        _verb_tags(word)
-    )
+    return _is_past(word) or not _PAST.isdisjoint(_verb_tags(word))
 
 
 @lru_cache(maxsize=16_384)

@@ -92,9 +92,19 @@ class MarkedCaption:
         negators: Wordings,
     ) -> MarkedCaption:
         """From a caption and the tags in it, in order."""
-        tokens = _tokens(caption, matches)
+        tokens: list[MarkedToken] = []
+        at = 0
+        for match in (*matches, None):
+            end = match.start if match else len(caption)
+            tokens.extend(
+                MarkedToken(token.lower, at + token.start, at + token.end, None)
+                for token in tokenize(caption[at:end], f"{COMPOUND}/&")
+            )
+            if match:
+                tokens.append(MarkedToken(match.text.lower(), match.start, match.end, match))
+                at = match.end
         wanted = frozenset(at for at, token in enumerate(tokens) if token.match in denied)
-        return cls(caption, tokens, wanted, negators)
+        return cls(caption, tuple(tokens), wanted, negators)
 
     def at(self, index: int) -> str:
         """The token in lower case; a stop before the first and behind the last."""
@@ -146,21 +156,6 @@ class TextEdit:
 
 Place: TypeAlias = tuple[TextEdit, frozenset[int]] | None
 """An edit and the positions of the tags it denies; None where none is safe."""
-
-
-def _tokens(caption: str, matches: Sequence[TagMatch]) -> tuple[MarkedToken, ...]:
-    tokens: list[MarkedToken] = []
-    at = 0
-    for match in (*matches, None):
-        end = match.start if match else len(caption)
-        tokens.extend(
-            MarkedToken(token.lower, at + token.start, at + token.end, None)
-            for token in tokenize(caption[at:end], f"{COMPOUND}/&")
-        )
-        if match:
-            tokens.append(MarkedToken(match.text.lower(), match.start, match.end, match))
-            at = match.end
-    return tuple(tokens)
 
 
 # Denying things in a list: "with guitar and bass" to "without guitar or bass".

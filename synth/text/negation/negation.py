@@ -259,7 +259,12 @@ def _negate_naturally(
         return Negated(mode, NegationOutcome.NONE, reason=NegationReason.ONE_TAG)
     unsure = {*read.stated} - {*find_sure(read.caption, read.stated)}
     sure = {*read.tags} - {match.tag for match in unsure} - {*filter(is_vague, read.tags)}
-    at_once = _list_denials([tag for tag in read.tags if tag in sure], read.tags, mode, rng)
+    # What is denied at once: all tags, or one sure one after another, with whatever implies it.
+    at_once: list[Sequence[Tag]] = [read.tags] if sure else []
+    if mode is not NegationExtent.FULL:
+        certain = [tag for tag in read.tags if tag in sure]
+        drawn = [certain[at] for at in rng.permutation(len(certain))]
+        at_once = [[tag for tag in read.tags if implies(tag, denied)] for denied in drawn]
     negators = Wordings(str(rng.choice(how.negators.quality)), str(rng.choice(how.negators.thing)))
     edited = Negated(mode, NegationOutcome.NONE, reason=_explain(read, at_once, mode))
     for tags in at_once if edited.reason == NegationReason.GRAMMAR else ():
@@ -280,16 +285,6 @@ def _explain(
     if all(len(tags) > _count(len(read.tags), mode) for tags in at_once):
         return NegationReason.IMPLIED
     return NegationReason.GRAMMAR
-
-
-def _list_denials(
-    sure: Sequence[Tag], tags: Sequence[Tag], mode: NegationExtent, rng: np.random.Generator
-) -> list[Sequence[Tag]]:
-    """What to deny at once: all tags, or one sure one after another, with whatever implies it."""
-    if mode is NegationExtent.FULL:
-        return [tags] if sure else []
-    drawn = [sure[at] for at in rng.permutation(len(sure))]
-    return [[tag for tag in tags if implies(tag, denied)] for denied in drawn]
 
 
 def _edit(

@@ -27,7 +27,6 @@ from synth.text.order.clauses import ClausePart, Shape, is_doing, is_plural, nee
 from synth.text.order.connectives import (
     BE,
     ConnectiveMatch,
-    OmittedError,
     OrderStep,
     SwapOutcome,
     SwapReason,
@@ -40,7 +39,9 @@ from synth.text.order.connectives import (
     omit_no_events,
     points_back,
     presupposes,
+    require,
     rewrite,
+    split_fronted,
     to_finite,
     to_gerund,
     to_outcome,
@@ -160,10 +161,7 @@ def _swap(sides: _Sides) -> _Made:
     if "which" in link:
         omit_if({front.shape(), rear.shape()} != {Shape.CLAUSE}, SwapReason.NOT_A_CLAUSE)
     if rear.shape() is Shape.CLAUSE and front.shape() is Shape.GERUND_CLAUSE:
-        plural = is_plural(front)
-        finite = None if plural is None else to_finite(front, plural)
-        if not finite:
-            raise OmittedError(SwapReason.VERB_FORM)
+        finite = require(to_finite(front, is_plural(front)), SwapReason.VERB_FORM)
         return (*rear.tokens, *sides.link.tokens, *finite), (OrderStep.FINITE,)
     told = to_simple(front) if sides.kind in _TIMES else front.tokens
     return (*rear.tokens, *sides.link.tokens, *told), ()
@@ -205,9 +203,7 @@ def _swap_around_followed_by(sides: _Sides) -> _Made:
         return (*rear.tokens, *link.tokens, *front.tokens), ()
     is_whole = front.shape() is Shape.CLAUSE and front.words[-1] not in {"being", "been"}
     omit_if(not is_whole, SwapReason.NOT_A_CLAUSE)
-    gerund = to_gerund(front)
-    if gerund is None:
-        raise OmittedError(SwapReason.VERB_FORM)
+    gerund = require(to_gerund(front), SwapReason.VERB_FORM)
     return (*rear.tokens, *link.tokens, *gerund), (OrderStep.GERUND,)
 
 
@@ -234,8 +230,7 @@ def _carry_subject(sides: _Sides) -> _Made:
     omit_if(is_joined, SwapReason.SHARED_SUBJECT)
     is_one = is_a_stage(front) or is_a_stage(rear) or "accompanied" in rear.words
     omit_if(is_one, SwapReason.ONE_EVENT)
-    split = _end_of_subject(front)
-    omit_if(split is None, SwapReason.SHARED_SUBJECT)
+    split = require(_end_of_subject(front), SwapReason.SHARED_SUBJECT)
     subject, predicate = front[:split], front[split:]
     steps = (OrderStep.CARRIED,)
     if front.shape() is Shape.GERUND_CLAUSE and rear.shape() is Shape.GERUND:
@@ -249,9 +244,8 @@ def _carry_subject(sides: _Sides) -> _Made:
         omit_if(verb in BE and POS.AUX not in rear.tags, SwapReason.VERB_FORM)
         return (*subject.tokens, *rear.tokens, *sides.link.tokens, *predicate.tokens), steps
     omit_if(sides.kind is Connective.THEN, SwapReason.SHARED_SUBJECT)
-    gerund, finite = to_gerund(predicate), to_finite(rear, plural=not third)
-    if gerund is None or finite is None:
-        raise OmittedError(SwapReason.VERB_FORM)
+    gerund = require(to_gerund(predicate), SwapReason.VERB_FORM)
+    finite = require(to_finite(rear, plural=not third), SwapReason.VERB_FORM)
     pieces = (*subject.tokens, *finite, *sides.link.tokens, *gerund)
     return pieces, (*steps, OrderStep.GERUND, OrderStep.FINITE)
 
@@ -271,10 +265,8 @@ def _end_of_subject(part: ClausePart) -> int | None:
 
 def _swap_fronted(part: ClausePart, only: ConnectiveMatch) -> _Made:
     """Make of "After A, B" the text "After B, A"; both are clauses, one comma parts them."""
-    comma = part.only_comma()
-    if comma is None or only.kind not in _TIMES:
-        raise OmittedError(SwapReason.FRONTED)
-    inner, main = part[only.end : comma], part[comma + 1 :].without_marks()
+    omit_if(only.kind not in _TIMES, SwapReason.FRONTED)
+    inner, main = split_fronted(part, only.end)
     omit_if({inner.shape(), main.shape()} != {Shape.CLAUSE}, SwapReason.FRONTED)
     omit_no_events(main, inner, only.kind)
     omit_if(points_back(inner) or points_back(main), SwapReason.PRONOUN)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, TypeVar
 
 from synth.base.shipped import shipped_set
 from synth.labels.connective import Connective
@@ -33,6 +33,8 @@ from synth.text.grammar.tokens import (
     word_set,
 )
 from synth.text.order.clauses import POSSESSIVE, ClausePart, Shape, fits, stem
+
+T = TypeVar("T")
 
 # What a tool made of a caption: a new text, or the reason why it was left out.
 
@@ -138,6 +140,13 @@ def omit_if(is_so: object, reason: SwapReason) -> None:
     """Leave the caption out where something is so."""
     if is_so:
         raise OmittedError(reason)
+
+
+def require(made: T | None, reason: SwapReason) -> T:
+    """What could be made; leave the caption out where nothing could."""
+    if made is None:
+        raise OmittedError(reason)
+    return made
 
 
 _FOLLOWING_ADVERBS: Final = word_set("closely immediately later quickly shortly soon suddenly")
@@ -409,6 +418,12 @@ def points_back(part: ClausePart) -> bool:
     return False
 
 
+def split_fronted(part: ClausePart, start: int) -> tuple[ClausePart, ClausePart]:
+    """What a connective at the head governs, and the main clause, where one comma parts them."""
+    comma = require(part.only_comma(), SwapReason.FRONTED)
+    return part[start:comma], part[comma + 1 :].without_marks()
+
+
 # Clauses with their verbs in another form: finite ones as gerunds, and back.
 
 
@@ -438,10 +453,10 @@ def to_gerund(part: ClausePart) -> tuple[Piece, ...] | None:
     return tuple(pieces)
 
 
-def to_finite(part: ClausePart, plural: bool) -> tuple[Piece, ...] | None:
+def to_finite(part: ClausePart, plural: bool | None) -> tuple[Piece, ...] | None:
     """A gerund clause with finite verbs: "a man talking" is "a man talks"; None if unclear."""
     core = part.core()
-    if core.is_of_a_sound():
+    if plural is None or core.is_of_a_sound():
         return None
     pieces: list[Piece] = []
     started = ""

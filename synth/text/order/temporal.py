@@ -41,7 +41,9 @@ from synth.text.order.connectives import (
     omit_no_events,
     points_back,
     presupposes,
+    require,
     rewrite,
+    split_fronted,
     tells_of_sound,
     to_finite,
     to_gerund,
@@ -134,14 +136,12 @@ def _as_to_then(part: ClausePart, only: ConnectiveMatch) -> SwapOutcome:
     comma = front.words[-1:] == (",",)
     front = front.without_marks()
     _omit_not_joined(front, rear, only.kind)
-    clause: tuple[Piece, ...] | None = rear.tokens
+    clause: tuple[Piece, ...] = rear.tokens
     steps: tuple[OrderStep, ...] = ()
     if front.shape() is not Shape.CLAUSE and rear.is_under_way():
         comma = True
     elif front.shape() is not Shape.CLAUSE:
-        clause, steps = to_gerund(rear), (OrderStep.GERUND,)
-    if clause is None:
-        raise OmittedError(SwapReason.VERB_FORM)
+        clause, steps = require(to_gerund(rear), SwapReason.VERB_FORM), (OrderStep.GERUND,)
     marks = (",",) if comma else ()
     pieces = (*front.tokens, *marks, Connective.THEN.value, *clause)
     return to_outcome(part, pieces, only, OrderStep.REPLACED, *steps)
@@ -149,10 +149,7 @@ def _as_to_then(part: ClausePart, only: ConnectiveMatch) -> SwapOutcome:
 
 def _swap_fronted_as(part: ClausePart, only: ConnectiveMatch) -> SwapOutcome:
     """Make of "As A, B" the text "A, then B" where a single comma parts them."""
-    comma = part.only_comma()
-    if comma is None:
-        raise OmittedError(SwapReason.FRONTED)
-    front, rear = part[1:comma], part[comma + 1 :].without_marks()
+    front, rear = split_fronted(part, only.end)
     omit_if(POS.PRON in front.tags, SwapReason.PRONOUN)
     _omit_not_joined(rear, front, only.kind)
     omit_if(rear.shape() is not Shape.CLAUSE, SwapReason.NOT_A_CLAUSE)
@@ -168,14 +165,11 @@ def _then_to_as(part: ClausePart, only: ConnectiveMatch) -> SwapOutcome:
     omit_if(not len(front), SwapReason.DANGLING)
     omit_if(rear.shape() in {Shape.PREDICATE, Shape.GERUND}, SwapReason.SHARED_SUBJECT)
     _omit_not_joined(front, rear, only.kind)
-    clause: tuple[Piece, ...] | None = rear.tokens
+    clause: tuple[Piece, ...] = rear.tokens
     steps: tuple[OrderStep, ...] = ()
     if rear.shape() is Shape.GERUND_CLAUSE:
-        plural = is_plural(rear)
-        clause = None if plural is None else to_finite(rear, plural)
+        clause = require(to_finite(rear, is_plural(rear)), SwapReason.VERB_FORM)
         steps = (OrderStep.FINITE,)
-    if clause is None:
-        raise OmittedError(SwapReason.VERB_FORM)
     pieces = (*front.tokens, Connective.AS.value, *clause)
     return to_outcome(part, pieces, only, OrderStep.REPLACED, *steps)
 
@@ -208,10 +202,7 @@ def _omit_not_ordered(part: ClausePart, only: ConnectiveMatch) -> None:
     """Leave out where "before" or "after" does not stand between two events in that order."""
     omit_if(len(find_connectives(part.words)) > 1, SwapReason.SEVERAL_CONNECTIVES)
     if only.start == 0:
-        comma = part.only_comma()
-        if comma is None:
-            raise OmittedError(SwapReason.FRONTED)
-        front, rear = part[comma + 1 :].without_marks(), part[1:comma]
+        rear, front = split_fronted(part, only.end)
     else:
         end = only.start - (part.words[only.start - 1] in HOW_SOON)
         front, rear = part[:end].without_marks(), part[only.end :].without_marks()
@@ -307,7 +298,7 @@ def _forms(part: ClausePart, shape: Shape) -> tuple[tuple[Piece, ...], tuple[Pie
         return (to_simple(part), gerund) if gerund and told else None
     plural = is_plural(part)
     if shape is Shape.GERUND_CLAUSE and not part.is_of_a_sound():
-        finite = None if plural is None else to_finite(part, plural)
+        finite = to_finite(part, plural)
         return (finite, part.tokens) if finite else None
     if shape is Shape.GERUND and needs_doer(part):
         return None
