@@ -38,7 +38,7 @@ from synth.sources.reading.files import (
     require_file,
 )
 from synth.sources.reading.tables import FIX_ROW, seconds_of
-from synth.sources.reading.tag_files import JamendoTrack, read_jamendo
+from synth.sources.reading.tag_files import TaggedRecording, read_jamendo
 
 PARTS: Final = ("train", "validation", "test")
 _MEND: Final = "give the folder of the repository mtg-jamendo-dataset, or of its autotagging*.tsv"
@@ -180,7 +180,7 @@ def track_number(track_id: str, where: str) -> str:
 
 def _ref(
     table: Path,
-    track: JamendoTrack,
+    track: TaggedRecording,
     split: str,
     files: AudioFiles | None,
     rights: Mapping[str, TrackRights],

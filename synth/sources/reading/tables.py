@@ -19,7 +19,6 @@ from synth.sources.reading.files import require_file
 from synth.sources.reading.rows import ClassName, named_rows, open_rows
 
 DELIMITERS: Final = {",": "commas", "\t": "tabs"}
-_BLOCK: Final = 1 << 20
 FIX_ROW: Final = "fix the row or remove it"
 _SECONDS: Final = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?")
 _TRUTHS: Final = {"true": True, "false": False, "": None}
@@ -44,7 +43,7 @@ def read_cells(
     """
     line = 0
     try:
-        encoding = fallback if fallback and not _is_utf8(path) else "utf-8-sig"
+        encoding = fallback if fallback and _find_foreign_line(path) else "utf-8-sig"
         with path.open(encoding=encoding, newline="") as file:
             reader = csv.reader(
                 file,
@@ -60,7 +59,7 @@ def read_cells(
         raise SourceError(f"{path}: cannot be read: {error.strerror or error}", fix=fix) from error
     except UnicodeDecodeError as error:
         raise SourceError(
-            f"{path}: line {_first_foreign_line(path)}: {error}",
+            f"{path}: line {_find_foreign_line(path)}: {error}",
             fix="save it as UTF-8",
         ) from error
     except csv.Error as error:
@@ -70,25 +69,15 @@ def read_cells(
         ) from error
 
 
-def _is_utf8(path: Path) -> bool:
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            while file.read(_BLOCK):
-                pass
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _first_foreign_line(path: Path) -> int:
-    """The first line that is not in UTF-8; a file is decoded in blocks that go beyond it."""
+def _find_foreign_line(path: Path) -> int:
+    """The first line that is not in UTF-8, 0 for none; blocks that are decoded go beyond it."""
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             try:
                 line.decode("utf-8")
             except UnicodeDecodeError:
                 return number
-    return number
+    return 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,26 +32,29 @@ _NONE: Final[Mapping[tuple[str, str], str]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
-class JamendoTrack:
-    """A row of one of MTG-Jamendo's tables.
+class TaggedRecording:
+    """A recording as a file tells of it.
 
     Args:
-        id: As in the table: "track_0000773".
-        path: Of its audio below the folder of the archives: "73/773.mp3".
-        duration: In seconds, as the table writes it.
-        tags: Each once, in the order of the table.
+        id: As in the file, else the number of its row from 1.
+        tags: Its tags, each once, as listed; a listed name stands as it is spelled in sentences
+            ("electricguitar" as "electric guitar").
+        path: Of its audio; in MTG-Jamendo below the folder of the archives: "73/773.mp3".
+        duration: In seconds, as MTG-Jamendo writes it.
+        line: Where MTG-Jamendo has it.
     """
 
     id: str
-    path: str
-    duration: str
-    tags: tuple[Tag, ...]
-    line: int
+    tags: tuple[Tag, ...] = ()
+    caption: str = ""
+    path: str = ""
+    duration: str = ""
+    line: int = 0
 
 
 def read_jamendo(
     path: Path, merged: Mapping[tuple[str, str], str] = _NONE
-) -> Iterator[JamendoTrack]:
+) -> Iterator[TaggedRecording]:
     """The rows of a table, one at a time; `merged` are other spellings of tags (`tag_map.json`)."""
     track = None
     try:
@@ -71,7 +74,7 @@ def read_jamendo(
 
 def _read_tracks(
     path: Path, lines: Iterable[str], merged: Mapping[tuple[str, str], str]
-) -> Iterator[JamendoTrack]:
+) -> Iterator[TaggedRecording]:
     for number, line in enumerate(lines, start=1):
         cells = line.rstrip("\r\n").split("\t")
         if not line.strip() or (number == 1 and cells[0] == HEADER[0]):
@@ -82,7 +85,7 @@ def _read_tracks(
                 f"{where}: {len(cells)} columns", fix="expected six or more, separated by tabs"
             )
         tags = (_tag(where, cell, merged) for cell in cells[5:] if cell.strip())
-        yield JamendoTrack(cells[0], cells[3], cells[4], tuple(dict.fromkeys(tags)), number)
+        yield TaggedRecording(cells[0], _drop_repeats(tags), "", cells[3], cells[4], number)
 
 
 def _tag(where: str, cell: str, merged: Mapping[tuple[str, str], str]) -> Tag:
@@ -101,22 +104,6 @@ _ID_COLUMNS: Final = ("id", "audiocap_id", "track_id", "ytid", "path", "file")
 _TAG_COLUMNS: Final = ("tags", "tag", "aspect_list")
 
 
-@dataclass(frozen=True, slots=True)
-class TaggedRecording:
-    """A recording as a file tells of it.
-
-    Args:
-        id: As in the file, else the number of its row from 1.
-        tags: Its tags, each once, as listed; a listed name stands as it is spelled in sentences
-            ("electricguitar" as "electric guitar").
-    """
-
-    id: str
-    tags: tuple[Tag, ...] = ()
-    caption: str = ""
-    path: str = ""
-
-
 def read_items(path: Path) -> list[TaggedRecording]:
     """The recordings of any file in one of `FORMATS`."""
     if path.suffix == ".json":
@@ -124,9 +111,7 @@ def read_items(path: Path) -> list[TaggedRecording]:
     require_file(path, "the file of tags or captions", f"expected {FORMATS}")
     with path.open("rb") as file:
         is_jamendo = file.read(64).removeprefix(BOM_UTF8).startswith(b"TRACK_ID\tARTIST_ID")
-    if is_jamendo:
-        return [TaggedRecording(each.id, each.tags, "", each.path) for each in read_jamendo(path)]
-    return list(_table_items(path))
+    return list(read_jamendo(path) if is_jamendo else _table_items(path))
 
 
 def read_vocabulary(path: Path) -> TagVocabulary:

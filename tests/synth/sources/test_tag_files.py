@@ -14,7 +14,7 @@ from synth.base.errors import SourceError
 from synth.labels.lexicon import Tag
 from synth.sources.reading.tables import parse_list
 from synth.sources.reading.tag_files import (
-    JamendoTrack,
+    TaggedRecording,
     read_captions,
     read_items,
     read_jamendo,
@@ -102,7 +102,7 @@ def test_anything_but_a_list_of_strings_is_refused() -> None:
             parse_list(text)
 
 
-def read_tracks(path: Path) -> list[JamendoTrack]:
+def read_tracks(path: Path) -> list[TaggedRecording]:
     return list(read_jamendo(path))
 
 
