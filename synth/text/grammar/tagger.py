@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache, lru_cache
 from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
@@ -280,22 +281,12 @@ class EmbeddedTagger:
         return tuple(tags)
 
 
+@dataclass(frozen=True)
 class SpacyTagger:
-    """The tags of an English spaCy pipeline over our own tokens.
+    """The tags of an English spaCy pipeline, a loaded `Language`, over our own tokens."""
 
-    Args:
-        pipeline: A loaded spaCy `Language`.
-        name: What a manifest calls it.
-    """
-
-    def __init__(self, pipeline: Any, name: str = SPACY_MODEL) -> None:
-        self._pipeline = pipeline
-        self._name = name
-
-    @property
-    def name(self) -> str:
-        """The model's name."""
-        return self._name
+    pipeline: Any
+    name: str = SPACY_MODEL
 
     def tag(self, tokens: Sequence[Token]) -> PosTags:
         """One tag for each token; a tag unknown to us is X."""
@@ -303,7 +294,7 @@ class SpacyTagger:
             return ()
         from spacy.tokens import Doc
 
-        doc = self._pipeline(Doc(self._pipeline.vocab, words=[token.text for token in tokens]))
+        doc = self.pipeline(Doc(self.pipeline.vocab, words=[token.text for token in tokens]))
         known = set(POS)
         return tuple(POS(token.pos_) if token.pos_ in known else POS.X for token in doc)
 

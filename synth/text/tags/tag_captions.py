@@ -170,7 +170,7 @@ class _Words:
 
 
 def _tell(present: _Words, missing: _Words, frame: int) -> str:
-    noun = _NOUNS[frame % len(_NOUNS)]
+    noun, moods = _NOUNS[frame % len(_NOUNS)], present.moods
     if any(genre.endswith(noun) for genre in present.genres):
         noun = "recording"  # no "soundtrack track"
     if missing.tags:
@@ -179,11 +179,11 @@ def _tell(present: _Words, missing: _Words, frame: int) -> str:
     if present.is_long:
         return _say_in_sentences(present, noun)
     match frame:
-        case 2 if present.moods:
+        case 2 if moods:
             return _say_with_predicate(present, noun)
-        case 3 | 5 if present.things and _say_name(present, "") and not present.themes:
+        case 3 | 5 if present.things and _say_name(present, "", moods) and not present.themes:
             parts = enumerate_words(present.things)
-            return f"{parts} in {add_article(_say_name(present, noun))}{_say_eras(present)}."
+            return f"{parts} in {add_article(_say_name(present, noun, moods))}{_say_eras(present)}."
         case 1 | 4:
             return f"this is {_say_whole(present, missing, noun)}."
     return f"{_say_whole(present, missing, noun)}."
@@ -191,7 +191,7 @@ def _tell(present: _Words, missing: _Words, frame: int) -> str:
 
 def _say_whole(present: _Words, missing: _Words, noun: str) -> str:
     """As "a happy track from the 80s that is not rock, with guitar but without drums"."""
-    text = add_article(_say_name(present, noun)) + _say_eras(present)
+    text = add_article(_say_name(present, noun, present.moods)) + _say_eras(present)
     qualities = (*missing.moods, *missing.origins, *_decades(missing.eras, "or"))
     if qualities or missing.genres:
         text += f" that is {deny_qualities(qualities, missing.genres)}"
@@ -217,8 +217,9 @@ def deny_qualities(qualities: Sequence[str], genres: Sequence[str], negator: str
 
 def _say_with_predicate(present: _Words, noun: str) -> str:
     """As "this rock track from the 80s is happy and calm, and features guitar"."""
-    named = " ".join((*present.origins, *_say_genres(present.genres), noun))
-    text = f"this {named}{_say_eras(present)} is {enumerate_words(present.moods)}"
+    text = (
+        f"this {_say_name(present, noun)}{_say_eras(present)} is {enumerate_words(present.moods)}"
+    )
     things = _say_things(present)
     if not things:
         return f"{text}."
@@ -228,8 +229,7 @@ def _say_with_predicate(present: _Words, noun: str) -> str:
 
 def _say_in_sentences(present: _Words, noun: str) -> str:
     """The same in several short sentences, where one would be too long."""
-    named = " ".join((*present.origins, *_say_genres(present.genres), noun))
-    sentences = [f"{add_article(named)}{_say_eras(present)}"]
+    sentences = [f"{add_article(_say_name(present, noun))}{_say_eras(present)}"]
     if present.moods:
         sentences.append(f"the music is {enumerate_words(present.moods)}")
     if things := _say_things(present):
@@ -237,14 +237,10 @@ def _say_in_sentences(present: _Words, noun: str) -> str:
     return " ".join(f"{sentence[0].upper()}{sentence[1:]}." for sentence in sentences)
 
 
-def _say_name(present: _Words, noun: str) -> str:
+def _say_name(present: _Words, noun: str, moods: Sequence[str] = ()) -> str:
     """As "happy, calm Brazilian jazz and pop track"."""
-    moods = [", ".join(present.moods)] if present.moods else []
-    return " ".join((*moods, *present.origins, *_say_genres(present.genres), noun))
-
-
-def _say_genres(genres: Sequence[str]) -> tuple[str, ...]:
-    return (enumerate_words(genres),) if genres else ()
+    parts = (", ".join(moods), *present.origins, enumerate_words(present.genres), noun)
+    return " ".join(filter(None, parts))
 
 
 def _say_eras(present: _Words) -> str:
