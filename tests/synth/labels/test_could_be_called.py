@@ -112,7 +112,7 @@ def test_stage_a_denies_no_engine_of_an_airplane() -> None:
 def _triplet(groups: Groups, pair: tuple[str, str]) -> list[Draft]:
     """The group of an ordered pair, made by asking for the group at its position."""
     number = groups.pairs.index(pair)  # type: ignore[attr-defined]
-    order = groups._order(0).tolist()  # type: ignore[attr-defined]
+    order = groups.permute("/order", 0, len(groups.pairs)).tolist()  # type: ignore[attr-defined]
     return list(groups.group(order.index(number)))
 
 
