@@ -48,9 +48,9 @@ def pay_best_guess(rows: Sequence[Mapping[str, Any]]) -> float:
 
 def blur(subject: Subject) -> Subject:
     """The same sample with outer labels."""
-    timeline = subject.heard
+    timeline = subject.timeline
     places = tuple(place._replace(activity=None) for place in timeline.placements)
-    return replace(subject, heard=replace(timeline, placements=places))
+    return replace(subject, timeline=replace(timeline, placements=places))
 
 
 def judge(prompt: ScoredPrompt, subject: Subject) -> str | float:

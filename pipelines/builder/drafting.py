@@ -135,7 +135,7 @@ class Drafter:
         return self.audio.exact_frames, self.audio.least_frames
 
     def _sample(self, draft: Draft, split: str, group: int) -> Sample:
-        placed = self.listener.locate(draft.heard or self.listener.hear(draft.scene))
+        placed = self.listener.locate(draft.timeline or self.listener.hear(draft.scene))
         placed = delay(placed, draft.lead)
         frames, (exact, least) = draft.lead + duration(draft.scene), self._length
         if exact is not None and frames > exact:
@@ -168,7 +168,7 @@ class Drafter:
             ),
             sample_rate=self.audio.sample_rate,
             dense=dense_captions(placed, frames, self.enrichment.audible)
-            if draft.heard and draft.is_labelled
+            if draft.timeline and draft.is_labelled
             else (),
             lead=draft.lead,
         )

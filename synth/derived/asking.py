@@ -164,7 +164,7 @@ class Choosing:
         speaker = sheet.subjects[next(iter(answers))]
         text = pick(wordings(kind, () if anchor is None else (anchor,), speaker), sheet.rng)
         for index, answer in answers.items():
-            heard = sheet.subjects[index].heard.labels()
+            heard = sheet.subjects[index].timeline.labels()
             claims = {
                 speaker.phrase(label).noun: claim
                 for label in options
@@ -212,7 +212,7 @@ class Choosing:
             return False
         for index, answer in answers.items():
             subject = self.sheet.subjects[index]
-            claim = choice_claim(self.kind, label, anchor, subject.heard.labels())
+            claim = choice_claim(self.kind, label, anchor, subject.timeline.labels())
             if claim is None or (label != answer and not subject.refutes(claim)):
                 return False
         return True
@@ -223,7 +223,7 @@ def find_only_answer(subject: Subject, kind: QuestionKind, anchor: str | None) -
 
     Of everything that is heard one sound must be proven to be meant, and all others not to be.
     """
-    heard = subject.heard.labels()
+    heard = subject.timeline.labels()
     right: list[str] = []
     for label in sorted(heard - {anchor}):
         claim = choice_claim(kind, label, anchor, heard)
@@ -445,7 +445,7 @@ def _ask_count(sheet: Sheet) -> None:
     """
     found: dict[int, list[int]] = {}
     for index, subject in enumerate(sheet.subjects):
-        sounds, places = subject.sounds, subject.heard.placements
+        sounds, places = subject.sounds, subject.timeline.placements
         whole = len(sounds) == len(places) <= len(NUMBERS)
         whole = whole and not any(are_confusable(*pair) for pair in combinations(sounds, 2))
         if sounds and whole and subject.proves(count_claim(sounds)):

@@ -239,7 +239,7 @@ class Subject:
     """One sample of a corpus.
 
     Args:
-        heard: What is heard, the tags of its clips included.
+        timeline: What is heard, the tags of its clips included.
         sounds: The labels that its main caption names, in scene order, each once. A background bed
             is none of them.
         sentences: Those of its labels that are whole captions of a clip. They say nothing of what
@@ -250,7 +250,7 @@ class Subject:
 
     id: str
     group: str
-    heard: Timeline
+    timeline: Timeline
     tolerance: Tolerance
     sounds: tuple[str, ...]
     sentences: frozenset[str] = frozenset()
@@ -269,7 +269,7 @@ class Subject:
     @cached_property
     def hearing(self) -> Hearing:
         """Decides claims on what is heard."""
-        return Hearing(self.heard, self.tolerance)
+        return Hearing(self.timeline, self.tolerance)
 
     def has(self, label: str) -> bool:
         """Whether a label is one of its sounds, and no other sound could be meant."""
@@ -346,7 +346,7 @@ def _subject(
     return Subject(
         id=row["id"],
         group=row["group"],
-        heard=annotate(placed, tags),
+        timeline=annotate(placed, tags),
         tolerance=Tolerance(audible=audible),
         sounds=tuple(dict.fromkeys(event.label for event in played if event.label in named)),
         sentences=frozenset(

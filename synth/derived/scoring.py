@@ -121,7 +121,7 @@ def find_times(subject: Subject, label: str) -> Times:
 def _unite_places(
     subject: Subject, label: str, choose: Callable[[Activity], Stretches]
 ) -> Stretches:
-    places = subject.heard.of_label(label)
+    places = subject.timeline.of_label(label)
     return unite(stretch for place in places for stretch in choose(place.heard))
 
 

@@ -207,7 +207,7 @@ class Draft:
 
     Args:
         captions: The main one, other true ones, and false ones.
-        heard: The timeline with what is audible of each sound, None if the recipe does not ask.
+        timeline: Placed, with what is audible of each sound, None if the recipe does not ask.
         is_labelled: Whether its events are called by labels. A caption of a whole clip is not true
             of each stretch of it.
         lead: Silence before the scene, in frames.
@@ -216,7 +216,7 @@ class Draft:
 
     scene: Scene
     captions: CaptionSet
-    heard: Timeline | None = None
+    timeline: Timeline | None = None
     is_labelled: bool = True
     lead: Frames = 0
     frames: Frames = 0

@@ -225,7 +225,7 @@ class Placed(Member):
     """A member whose scene is placed in time, and what is heard of it."""
 
     scene: Scene
-    heard: Timeline
+    timeline: Timeline
 
     @classmethod
     def of(cls, scene: Scene, statement: Scene, listener: Listener, setting: Setting) -> Placed:
@@ -240,12 +240,12 @@ class Placed(Member):
 
     def draft(self, captions: CaptionSet) -> Draft:
         """The sample."""
-        return Draft(self.scene, captions, self.heard)
+        return Draft(self.scene, captions, self.timeline)
 
     @property
     def longest_crossfade(self) -> Frames:
         """Half of what is clear of a sound; none for sounds together, as it could part them."""
-        first, *others = self.heard.placements
+        first, *others = self.timeline.placements
         return 0 if others else int(MOST_FADED * measure(first.heard.clear))
 
 

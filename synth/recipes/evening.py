@@ -387,7 +387,7 @@ def even_out(
             replace(
                 draft,
                 scene=amplify(draft.scene, gain_db),
-                heard=draft.heard and _amplify_heard(draft.heard, gain_db),
+                timeline=draft.timeline and _amplify_heard(draft.timeline, gain_db),
                 lead=round(int(rng.integers(room + 1)) * block),  # whole blocks of the listener's
                 frames=frames,
             )
@@ -458,7 +458,9 @@ class Cutter:
         enough.
         """
         together = min(strips[label].extent for label in labels(base))
-        most = max(strip.sound.played.frames for strip in strips.values()) / (BLOCK_S * setting.rate)
+        most = max(strip.sound.played.frames for strip in strips.values()) / (
+            BLOCK_S * setting.rate
+        )
         if len(labels(base)) == 2 and together * BLOCK_S >= 2 * _SHORTEST_S:
             most = together
         blocks = rng.uniform(_LEAST_KEPT, 1) * most

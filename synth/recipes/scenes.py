@@ -494,7 +494,7 @@ class SceneGroups(SplitGroups[Scenes]):
         if self.settings.tell:
             named = {label for statement in statements for label in labels(statement)}
             claims += measured_pool(
-                [member.heard for member in laid], self.settings.tell, named, self.setting.rate
+                [member.timeline for member in laid], self.settings.tell, named, self.setting.rate
             )
         dealer = Dealer(tell, self.settings.captions, rng, self.settings.denials)
         is_printed = self.settings.style is Style.PAPER

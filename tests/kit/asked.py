@@ -50,7 +50,7 @@ def rows(
     planned: list[dict[str, Any]] = []
     for number in range(len(groups)):
         for draft in groups.group(number):
-            captions, heard = draft.captions, draft.heard
+            captions, heard = draft.captions, draft.timeline
             assert heard is not None
             sample = Sample(
                 id=f"corpus-train-{len(planned):08d}",

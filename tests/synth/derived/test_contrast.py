@@ -180,7 +180,7 @@ def test_evidence_says_when_each_sound_is_heard(name: str) -> None:
         for sound, times in prompt.evidence.items():
             moments = {
                 moment
-                for place in subject.heard.placements
+                for place in subject.timeline.placements
                 if subject.phrase(place.label).noun == sound
                 for onset, offset in place.heard.labelled
                 for moment in range(onset, offset, max(1, (offset - onset) // 20))

@@ -44,7 +44,7 @@ def groups(draw: st.DrawFn) -> list[Subject]:
 def confirmed(difference: Exchange, by_id: dict[str, Subject]) -> bool:
     """Whether a second judge finds each half true of its own sample and false of the other."""
     first, second = (
-        Oracle(who.heard, who.tolerance.audible, find_borders(who.heard))
+        Oracle(who.timeline, who.tolerance.audible, find_borders(who.timeline))
         for who in map(by_id.__getitem__, difference.samples)
     )
     mine, theirs = difference.claims

@@ -82,8 +82,8 @@ class Answers:
 
     def __init__(self, who: Subject) -> None:
         self.who = who
-        self.judge = Oracle(who.heard, who.tolerance.audible, find_borders(who.heard))
-        self.heard = Counter(place.label for place in who.heard.placements)
+        self.judge = Oracle(who.timeline, who.tolerance.audible, find_borders(who.timeline))
+        self.heard = Counter(place.label for place in who.timeline.placements)
 
     def which(self, kind: QuestionKind, anchor: str | None) -> str | None:
         """The label that surely is the answer, if no other perhaps is."""
@@ -238,7 +238,7 @@ def test_absent_sounds_are_of_the_corpus_and_not_kin_of_what_is_heard() -> None:
     for question in ask(who, Randomness(0)).made:
         _, named = read_labels(question, by_id[question.sample])
         assert not any(are_kin(a, b) for a, b in combinations(named, 2))
-        heard = by_id[question.sample].heard.labels()
+        heard = by_id[question.sample].timeline.labels()
         for label in set(named) - heard:
             absent += 1
             assert label in known
@@ -308,7 +308,7 @@ def test_sounds_that_could_pass_for_one_another_are_never_told_apart(
     who: list[Subject], seed: int
 ) -> None:
     by_id = {
-        each.id: subject(renamed(each.heard), i, int(each.group[2:]), each.tolerance)
+        each.id: subject(renamed(each.timeline), i, int(each.group[2:]), each.tolerance)
         for i, each in enumerate(who)
     }
     for question in ask(list(by_id.values()), Randomness(seed)).made:
@@ -338,7 +338,9 @@ def test_a_bed_is_neither_asked_about_nor_an_option() -> None:
     who = asked.planned(Scenes(scenes=40, background=bed, expressions={"any + any": 1.0}), clips)
     by_id = {each.id: each for each in who}
     # Two sounds and the bed: where rain is one of the two, it is no bed.
-    under = [each for each in who if "Rain" in each.heard.labels() and len(each.heard.labels()) > 2]
+    under = [
+        each for each in who if "Rain" in each.timeline.labels() and len(each.timeline.labels()) > 2
+    ]
     assert under
     told = ask(who, Randomness(0)).made
     beds = {each.id for each in under}

@@ -80,8 +80,8 @@ def test_triplets_over_esc50_keep_all_2450_pairs_with_all_their_captions() -> No
             found = draft.captions
             assert len(found.positives) == 1
             assert not denied(found.caption.claim)
-            assert draft.heard is not None
-            hearing = Hearing(draft.heard, Tolerance(audible=1_600))
+            assert draft.timeline is not None
+            hearing = Hearing(draft.timeline, Tolerance(audible=1_600))
             assert hearing.proves(found.caption.claim)
             assert hearing.proves(found.positives[0].claim)
             assert all(hearing.refutes(caption.claim) for caption in found.negatives)
@@ -160,7 +160,7 @@ def test_no_question_rests_on_a_name_that_a_sound_could_be_called_by(seed: int) 
     for question in found:
         subject = every[question.sample]
         assert asked.holds(question, subject)
-        sounds = subject.heard.labels()
+        sounds = subject.timeline.labels()
         if question.kind is QuestionKind.PRESENCE:
             (name,) = claim_labels(question.options["yes"])
             called = any(could_be_called(sound, name) for sound in sounds)
@@ -179,6 +179,6 @@ def test_no_difference_rests_on_a_name_that_a_sound_could_be_called_by() -> None
     assert found
     for difference in found:
         for sample in difference.samples:
-            sounds = every[sample].heard.labels()
+            sounds = every[sample].timeline.labels()
             for name in claim_labels(And(*difference.claims)) - sounds:
                 assert not any(could_be_called(sound, name) for sound in sounds), difference

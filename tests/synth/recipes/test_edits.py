@@ -88,11 +88,11 @@ def test_captions_and_claims_are_true_to_a_second_judge(pairs: list[list[Draft]]
         assert judge_draft(before, RATE) == judge_draft(after, RATE) == []
         change = find_change(before.scene, after.scene)
         assert change is not None
-        assert before.heard is not None
-        assert after.heard is not None
+        assert before.timeline is not None
+        assert after.timeline is not None
         claim, then = next(list_claims(change))
         one, other = (
-            Oracle(each.heard, 1600, find_borders(each.heard)) for each in (before, after)
+            Oracle(each.timeline, 1600, find_borders(each.timeline)) for each in (before, after)
         )
         assert one.proves(claim)
         assert other.proves(then)

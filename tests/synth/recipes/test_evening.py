@@ -72,10 +72,10 @@ def test_samples_of_a_group_are_of_one_length_and_hold_their_scene_anywhere() ->
 def test_what_holds_of_a_scene_holds_of_the_sample_that_it_lies_in() -> None:
     for draft in flatten(groups(Style.NATURAL)[::5]):
         assert judge_draft(draft, RATE) == []
-        assert draft.heard is not None
-        late = delay(draft.heard, draft.lead)
+        assert draft.timeline is not None
+        late = delay(draft.timeline, draft.lead)
         assert late.frames == draft.played.frames + draft.lead
-        for place, moved in zip(draft.heard.placements, late.placements, strict=True):
+        for place, moved in zip(draft.timeline.placements, late.placements, strict=True):
             assert moved.heard == place.heard.shift(draft.lead)
             assert (moved.onset, moved.frames) == (place.onset + draft.lead, place.frames)
 

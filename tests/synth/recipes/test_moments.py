@@ -65,15 +65,15 @@ def test_both_scenes_of_a_pair_are_asked_for_all_of_their_sounds(
             assert max(counts.values()) <= recipe.repeats
             assert counts.total() in sounds
             assert from_text(to_text(draft.scene)) == draft.scene, "it is not nested too deeply"
-            assert draft.heard is not None
-            hearing = Hearing(draft.heard, SETTING.tolerance)
+            assert draft.timeline is not None
+            hearing = Hearing(draft.timeline, SETTING.tolerance)
             captions = draft.captions
             assert all(
                 map(hearing.proves, (c.claim for c in (captions.caption, *captions.positives)))
             )
             assert all(hearing.refutes(caption.claim) for caption in captions.negatives)
             for label in counts:
-                assert find_windows(label, draft.heard, SETTING.tolerance.pause)
+                assert find_windows(label, draft.timeline, SETTING.tolerance.pause)
             check_layers(draft, recipe)
 
 

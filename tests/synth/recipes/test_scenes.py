@@ -138,8 +138,8 @@ def test_main_captions_tell_all_of_a_scene_parts_of_it_or_what_is_absent() -> No
 def test_sounds_that_are_stated_together_are_heard_together() -> None:
     # A sound that ended 0.4 s into an overlaid one counted as heard before it, not with it.
     for draft in drafts():
-        assert draft.heard is not None
-        clear = {place.label: place.heard.clear for place in draft.heard.placements}
+        assert draft.timeline is not None
+        clear = {place.label: place.heard.clear for place in draft.timeline.placements}
         for overlay in parts(statement(draft.scene), Overlay):
             for ours, theirs in ((overlay.first, overlay.second), (overlay.second, overlay.first)):
                 for label in labels(ours):

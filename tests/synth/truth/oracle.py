@@ -502,11 +502,11 @@ def judge_row(row: Mapping[str, Any], audible_s: float = 0.1, seed: int = 0) -> 
 
 def judge_draft(draft: Draft, rate: int, audible_s: float = 0.1) -> list[Fault]:
     """The same of a sample that is not written yet, as it would stand in the manifest."""
-    assert draft.heard is not None
+    assert draft.timeline is not None
     captions = draft.captions
     row = {
         "scene": to_text(draft.scene),
-        "activity": [place.heard.to_json() for place in draft.heard.placements],
+        "activity": [place.heard.to_json() for place in draft.timeline.placements],
         "caption": captions.caption.text,
         "claim": claim_to_text(captions.caption.claim),
         "positives": list(map(caption_row, captions.positives)),

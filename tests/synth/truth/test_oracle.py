@@ -264,7 +264,7 @@ def row_of(
 
 def at_rate(scene: Scene) -> Scene:
     if isinstance(scene, Event):
-        return replace(scene, excerpt=replace(scene.heard, frames=PER_FRAME * scene.played.frames))
+        return replace(scene, excerpt=replace(scene.played, frames=PER_FRAME * scene.played.frames))
     first, second = at_rate(scene.first), at_rate(scene.second)
     if isinstance(scene, Concat):
         return Concat(first, second, PER_FRAME * scene.crossfade)
