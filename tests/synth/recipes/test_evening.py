@@ -74,7 +74,7 @@ def test_what_holds_of_a_scene_holds_of_the_sample_that_it_lies_in() -> None:
         assert judge_draft(draft, RATE) == []
         assert draft.timeline is not None
         late = delay(draft.timeline, draft.lead)
-        assert late.frames == draft.played.frames + draft.lead
+        assert late.frames == draft.timeline.frames + draft.lead
         for place, moved in zip(draft.timeline.placements, late.placements, strict=True):
             assert moved.heard == place.heard.shift(draft.lead)
             assert (moved.onset, moved.frames) == (place.onset + draft.lead, place.frames)
