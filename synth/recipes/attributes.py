@@ -42,7 +42,7 @@ from synth.recipes.base import (
     tell_room,
 )
 from synth.recipes.composing import amplify_sound
-from synth.recipes.evening import even_out
+from synth.recipes.matching import match_samples
 from synth.scene.claim import Measured, Part, Quantity
 from synth.scene.edit import EditKind
 from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene
@@ -244,7 +244,7 @@ class AttributePairs(SplitGroups[Attributes]):
             drafts = self.draft_rivals(scenes, captions, edit)
             is_moved = edit not in (Quantity.ONSET, Quantity.POSITION)
             if drafts and is_moved and style is Style.NATURAL:
-                return even_out(drafts, self.listener, self.setting, rng)
+                return match_samples(drafts, self.listener, self.setting, rng)
             if drafts:
                 return drafts
         raise LeftOutError(

@@ -37,7 +37,7 @@ from synth.recipes.base import (
     tell_room,
     to_frame_range,
 )
-from synth.recipes.evening import even_out
+from synth.recipes.matching import match_samples
 from synth.scene.claim import Count
 from synth.scene.edit import EditKind
 from synth.scene.scene import Concat, Event, Excerpt, Scene
@@ -130,7 +130,7 @@ class Repetitions(SplitGroups[Counts]):
             scenes = self._draw_scenes(Event(label, unit), rng)
             drafts = self.draft_rivals(scenes, captions, EditKind.COUNT)
             if drafts is not None and style is Style.NATURAL:
-                return even_out(drafts, self.listener, self.setting, rng)
+                return match_samples(drafts, self.listener, self.setting, rng)
             if drafts is not None:
                 return drafts
         raise LeftOutError(

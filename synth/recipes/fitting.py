@@ -19,7 +19,7 @@ from synth.base.rng import shuffle
 from synth.base.units import Frames, Seconds, to_frames
 from synth.recipes.base import Clip, Setting, is_proven, retake, take
 from synth.recipes.composing import amplify_sound
-from synth.recipes.evening import ALIKE, SHARES, Strip, draw_in_a_row, draw_together, find_outlines
+from synth.recipes.matching import ALIKE, SHARES, Strip, draw_in_a_row, draw_together, find_outlines
 from synth.scene.scene import Concat, Event, Overlay, statement
 from synth.scene.timeline import duration
 from synth.truth.ear import BLOCK_S
@@ -32,9 +32,9 @@ DO_NOT_FIT: Final = (
 _LEADS: Final = 20
 _PARTNERS: Final = 6
 _WINDOWS: Final = 8
-_EVEN_S: Final[Seconds] = 1.0
+_MATCHED_S: Final[Seconds] = 1.0
 """Shorter sounds cannot be shortened further."""
-_EVEN_TRIES: Final = 12
+_MATCHED_TRIES: Final = 12
 _DRAWS: Final = 40
 _PROVEN: Final = 4
 """So many are proven of those that are drawn of two sounds, the most alike first."""
@@ -45,12 +45,12 @@ class FittedPair:
     """Two sounds, and both together.
 
     Args:
-        first: As one follows the other: as long as in the overlay, or less (`Fitting.is_even`).
+        first: As one follows the other: as long as in the overlay, or less (`Fitting.is_matched`).
         second: The same.
         overlay: Both at once. It proves that they are together.
         crossfade: By how much they overlap where one follows the other, in either order.
         unordered: How many of the two orders it refutes.
-        unlike: How far the envelopes in a row and at once are apart (`evening.compare`), if even.
+        unlike: How far the envelopes in a row and at once are apart (`matching.compare`), if matched.
     """
 
     first: Event
@@ -75,7 +75,7 @@ class Fitting:
         least_s: No sound is cut to less.
         crossfade: Overlap in frames of the two where they follow one another; shorter where it
             would cover more than half of what is heard of one.
-        is_even: Whether the two in a row are to have an envelope like that of both at once.
+        is_matched: Whether the two in a row are to have an envelope like that of both at once.
     """
 
     listener: Listener
@@ -83,7 +83,7 @@ class Fitting:
     longest: Frames | None = None
     least_s: Seconds = 1.0
     crossfade: Frames = 0
-    is_even: bool = False
+    is_matched: bool = False
 
     @property
     def _least(self) -> Frames:
@@ -105,8 +105,8 @@ class Fitting:
         """
         drawn = self._draw_sounds(first, second, half, rng)
         sounds = list(islice(drawn, _PARTNERS))
-        if self.is_even:
-            pair = self._find_even(chain(sounds, islice(drawn, _DRAWS)), taken, rng)
+        if self.is_matched:
+            pair = self._find_matched(chain(sounds, islice(drawn, _DRAWS)), taken, rng)
             if pair is not None:
                 return pair
         best: FittedPair | None = None
@@ -203,7 +203,7 @@ class Fitting:
         unordered = sum(hearing.refutes(claim) for claim in (Concat(a, b), Concat(b, a)))
         return FittedPair(first, second, overlay, crossfade, unordered)
 
-    def _find_even(
+    def _find_matched(
         self,
         sounds: Iterable[tuple[Event, Event]],
         taken: FittedPair | None,
@@ -215,10 +215,10 @@ class Fitting:
         """
         unlike: list[FittedPair] = []
         strips = (tuple(map(self._strip, pair)) for pair in sounds)
-        least = _EVEN_S / BLOCK_S
+        least = _MATCHED_S / BLOCK_S
         lasting = (pair for pair in strips if min(strip.extent for strip in pair) >= least)
-        for pair_of_strips in islice(lasting, _EVEN_TRIES):
-            for pair in self._draw_even(pair_of_strips, rng):
+        for pair_of_strips in islice(lasting, _MATCHED_TRIES):
+            for pair in self._draw_matched(pair_of_strips, rng):
                 if taken and pair.sounds == taken.sounds:
                     continue
                 if pair.unlike > ALIKE:
@@ -246,7 +246,9 @@ class Fitting:
     def _strip(self) -> Callable[[Event], Strip]:
         return Strip.maker(self.listener)
 
-    def _draw_even(self, strips: Sequence[Strip], rng: np.random.Generator) -> Iterator[FittedPair]:
+    def _draw_matched(
+        self, strips: Sequence[Strip], rng: np.random.Generator
+    ) -> Iterator[FittedPair]:
         """Parts of two sounds at once, and of those in a row the most alike; unproven."""
         most = min(strip.extent for strip in strips)
         nests = draw_together(strips, most, self.setting.tolerance, rng)

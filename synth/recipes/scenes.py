@@ -68,7 +68,7 @@ from synth.recipes.composing import (
     alternate,
     make_teller,
 )
-from synth.recipes.evening import ALIKE_S, SPARE_S, Cutter, Strip, even_out
+from synth.recipes.matching import ALIKE_S, SPARE_S, Cutter, Strip, match_samples
 from synth.scene.claim import Quantity
 from synth.scene.edit import recompositions, rename_labels
 from synth.scene.scene import Concat, Event, Scene, labels, parse
@@ -261,7 +261,7 @@ _TEMPLATES: Final = 10
 _DRAWS: Final = 50
 _DEALT_DRAWS: Final = 5
 """Of each template, whose clips are given: only their order and places are drawn."""
-_EVEN_DRAWS: Final = 0.4
+_MATCHED_DRAWS: Final = 0.4
 """Share of the draws whose scenes must be alike: short sounds together cannot last as long as in a
 row, so the others may be as unlike as they are. Few short sounds are alike, but none of these draws
 can be spared: all that come after them in a group take their numbers from the same generator."""
@@ -370,8 +370,8 @@ class SceneGroups(SplitGroups[Scenes]):
     def _list_leeways(self, count: int) -> list[float]:
         """For each draw, how many times the usual difference of a group's scenes is allowed."""
         least, most = self.settings.pause_s  # pauses that are drawn are as unlike
-        even = round(_EVEN_DRAWS * count)
-        return [1 + (most - least) / (4 * ALIKE_S)] * even + [np.inf] * (count - even)
+        matched = round(_MATCHED_DRAWS * count)
+        return [1 + (most - least) / (4 * ALIKE_S)] * matched + [np.inf] * (count - matched)
 
     def _choose_template(self, rng: np.random.Generator) -> Callable[[], Scene]:
         """One of the spec's expressions, or templates of one size and outermost operator."""
@@ -394,7 +394,7 @@ class SceneGroups(SplitGroups[Scenes]):
         if base is None or names is None:
             return None
         # Parts of sounds last no longer than one of them, however many they are.
-        count = len(labels(base)) if self._is_long(base) or not self._is_even else 1
+        count = len(labels(base)) if self._is_long(base) or not self._is_matched else 1
         longest = self.settings.longest_sound(count, self.setting)
         named = *labels(base), *names.values()
         sounds = cast_sounds(cast, named, longest, set(), self.setting, rng)
@@ -407,10 +407,10 @@ class SceneGroups(SplitGroups[Scenes]):
             assert isinstance(base, Concat)
             place = partial(self._compose_sequence, parts=parts, rng=rng)
             edits = recompose(base, self.settings.polyphony)
-        elif self._is_even:
+        elif self._is_matched:
             strips = {label: self._strip(sound) for label, sound in sounds.items()}
             cutter = Cutter.of(base, strips, leeway, self.composer, self.setting, rng)
-            place = partial(self._compose_evenly, cutter=cutter, placed=placed)
+            place = partial(self._compose_matched, cutter=cutter, placed=placed)
             edits = recompositions(base)
         else:
             place = partial(self._compose, sounds=sounds, rng=rng)
@@ -439,7 +439,7 @@ class SceneGroups(SplitGroups[Scenes]):
         return Strip.maker(self.listener)
 
     @property
-    def _is_even(self) -> bool:
+    def _is_matched(self) -> bool:
         return self.settings.style is Style.NATURAL
 
     def _is_long(self, statement: Scene) -> bool:
@@ -467,7 +467,7 @@ class SceneGroups(SplitGroups[Scenes]):
             last = scene
         return None
 
-    def _compose_evenly(
+    def _compose_matched(
         self, statement: Scene, cutter: Cutter, placed: Sequence[Placed]
     ) -> Placed | None:
         """The same over parts of the sounds, so that all scenes of a group last equally long.
@@ -502,8 +502,8 @@ class SceneGroups(SplitGroups[Scenes]):
         if dealt is None:
             return None
         drafts = [member.draft(captions) for member, captions in zip(laid, dealt, strict=True)]
-        if self._is_even and _MOVED.isdisjoint(self.settings.tell):
-            return even_out(drafts, self.listener, self.setting, rng, SPARE_S)
+        if self._is_matched and _MOVED.isdisjoint(self.settings.tell):
+            return match_samples(drafts, self.listener, self.setting, rng, SPARE_S)
         return drafts
 
     def _add_bed(

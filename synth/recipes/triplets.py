@@ -45,8 +45,8 @@ from synth.recipes.base import (
     repeat_each,
     require_two,
 )
-from synth.recipes.evening import SPARE_S, even_out
 from synth.recipes.fitting import DO_NOT_FIT, FittedPair, Fitting
+from synth.recipes.matching import SPARE_S, match_samples
 from synth.scene.claim import And, Only
 from synth.scene.edit import EditKind, find_edit
 from synth.scene.scene import Concat, Event, Overlay, Scene, events
@@ -179,7 +179,7 @@ class ClassPairs(SplitGroups[Triplets]):
             return [self.draft_contrast(scene, word, wording) for scene, word in members]
         drafts = self._draft_triplet([scene for scene, _ in members], rng)
         rng = self.rng(index, "/even")
-        return even_out(drafts, self.listener, self.setting, rng, SPARE_S)
+        return match_samples(drafts, self.listener, self.setting, rng, SPARE_S)
 
     def _draft_triplet(self, scenes: Sequence[Pair], rng: np.random.Generator) -> list[Draft]:
         """Three samples that exchange their captions; further true ones are told in other words."""
@@ -203,9 +203,9 @@ class ClassPairs(SplitGroups[Triplets]):
     def fitting(self) -> Fitting:
         """Finds clips that fit one another."""
         crossfade = to_frames(self.settings.crossfade_s, self.setting.rate)
-        is_even = self.settings.style is Style.NATURAL and not self.settings.stage_a
+        is_matched = self.settings.style is Style.NATURAL and not self.settings.stage_a
         longest = longest_event(self.settings.max_event_s, crossfade, self.setting)
-        if is_even:  # two parts of sounds in a row last no longer than one of them
+        if is_matched:  # two parts of sounds in a row last no longer than one of them
             longest = self.setting.longest_of(1, 0, self.settings.max_event_s)
         return Fitting(
             listener=self.listener,
@@ -213,7 +213,7 @@ class ClassPairs(SplitGroups[Triplets]):
             longest=longest,
             least_s=self.settings.least_event_s,
             crossfade=crossfade,
-            is_even=is_even,
+            is_matched=is_matched,
         )
 
     def _draw(self, number: int) -> FittedPair | None:

@@ -1,4 +1,4 @@
-"""Evening out: nothing but the sounds and how they are composed tells the samples of a group apart.
+"""Matching: nothing but the sounds and how they are composed tells the samples of a group apart.
 
 Else length, silence, level and pauses tell "while" from "before", and no sound need be known. Of
 several ways to cut the same recordings that one is chosen whose envelope is most like another's.
@@ -361,7 +361,7 @@ def compare(one: Outline, other: Outline) -> float:
     return float(np.abs(one - other).sum())
 
 
-def even_out(
+def match_samples(
     drafts: Sequence[Draft],
     listener: Listener,
     setting: Setting,
@@ -379,11 +379,11 @@ def even_out(
     energies = [float(listener.powers(draft.scene).sum()) for draft in drafts]
     levels = 10 * np.log10(energies)
     block = BLOCK_S * setting.rate
-    evened = []
+    matched = []
     for draft, gain in zip(drafts, (levels.mean() - levels).tolist(), strict=True):
         gain_db = round(gain + float(rng.uniform(-_SPREAD_DB, _SPREAD_DB)), 1)
         room = int((frames - duration(draft.scene)) / block)
-        evened.append(
+        matched.append(
             replace(
                 draft,
                 scene=amplify(draft.scene, gain_db),
@@ -392,7 +392,7 @@ def even_out(
                 frames=frames,
             )
         )
-    return evened
+    return matched
 
 
 def _amplify_heard(heard: Timeline, gain_db: Decibels) -> Timeline:
@@ -532,15 +532,15 @@ class Cutter:
         """
         named = labels(statement)
         lengths = whole * np.exp(self.rng.normal(0, _UNEVEN, (count, len(named))))
-        are_even = np.full(count, False)
+        are_equal = np.full(count, False)
         if isinstance(statement, Overlay):
             two = len(named) == 2
-            are_even = np.full(count, True) if two else self.rng.integers(2, size=count) > 0
+            are_equal = np.full(count, True) if two else self.rng.integers(2, size=count) > 0
         silent = self.composer.estimate_pauses(statement)
         for _ in range(_FITTINGS):  # what one sound cannot last is left to the others
-            lengths[are_even] = lengths[are_even].min(axis=1, keepdims=True)
+            lengths[are_equal] = lengths[are_equal].min(axis=1, keepdims=True)
             lasted = self.composer.estimate(statement, dict(zip(named, lengths.T, strict=True)))
             lengths *= (max(blocks - silent, 1) / (lasted - silent))[:, np.newaxis]
             lengths = np.minimum(np.maximum(lengths, shortest), whole)
-        lengths[are_even] = lengths[are_even].min(axis=1, keepdims=True)
+        lengths[are_equal] = lengths[are_equal].min(axis=1, keepdims=True)
         return np.asarray(np.rint(lengths).astype(int))

@@ -13,7 +13,7 @@ from synth.captions.caption import Style
 from synth.recipes.base import Clip, Draft, make_listener
 from synth.recipes.composing import amplify_sound
 from synth.recipes.counts import Counts
-from synth.recipes.evening import (
+from synth.recipes.matching import (
     SPARE_S,
     Strip,
     compare,
