@@ -15,6 +15,7 @@ from pipelines.config.enrich import enrichment_digest
 from synth.audio.decoding import Mislabelled
 from synth.audio.render import RENDER_VERSION, Mixdown
 from synth.base.choice import Choice, StrictModel
+from synth.base.doors import tidy_text
 from synth.base.errors import SpecError, suggestion
 from synth.base.own_label import OwnLabel
 from synth.base.rng import Randomness, digest
@@ -358,7 +359,10 @@ class Spec(StrictModel):
             licences=self.licences,
             block=self.block,
             ear=self.truth.ear,
-            labels={name: own.label(name) for name, own in (self.labels or {}).items()},
+            labels={
+                tidy_text(name): own.label(tidy_text(name))
+                for name, own in (self.labels or {}).items()
+            },
         )
 
     def make_source(self) -> Source | Unheard:

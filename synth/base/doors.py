@@ -43,6 +43,7 @@ UNWELL: Final = (
     "again; finished work is kept, and no file was refused"
 )
 _BRACKETS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[][{}]', re.DOTALL)
+_JOINERS: Final = "\u200c\u200d"
 _SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 
 
@@ -211,6 +212,20 @@ def plain_text(text: object, *, keep: str = "") -> str:
         else letter.encode("unicode_escape").decode()
         for letter in shown
     )
+
+
+def tidy_text(text: str) -> str:
+    """Text of others as a sentence may hold it: composed, on one line, and without controls."""
+    composed = unicodedata.normalize("NFC", text)
+    if not composed.isprintable():
+        composed = "".join(
+            letter
+            for letter in composed
+            if letter.isspace()
+            or letter in _JOINERS
+            or unicodedata.category(letter) not in ("Cc", "Cf")
+        )
+    return " ".join(composed.split())
 
 
 # The console of the commands, of all packages.
