@@ -27,6 +27,7 @@ TIMES = "0.50-2.00, 3.25-4.00"
         ("answer", "a dog or rain", "a dog", 0),
         ("answer", "yes and no", "yes", 0),
         ("answer", "", "a dog", 0),
+        ("answer", "**A tick–tock.**", "a tick-tock", 1),  # noqa: RUF001
         ("order", "a dog;rain ; A SIREN.", "a dog; rain; a siren", 1),
         ("order", "rain; a dog; a siren", "a dog; rain; a siren", 0),
         ("order", "a dog; rain", "a dog; rain; a siren", 0),
@@ -42,6 +43,7 @@ TIMES = "0.50-2.00, 3.25-4.00"
         ("interval", "3.25 - 4,0.5-2 , 1-1.5", TIMES, 1),
         ("interval", "0.5-2", TIMES, 1.5 / 2.25),
         ("interval", " 0.5  -  2,\n3.25-4.", TIMES, 1),
+        ("interval", "**0.5–2**, `3.25−4`", TIMES, 1),  # noqa: RUF001
         ("interval", "0-4", TIMES, 2.25 / 4),
         ("interval", "0-1", "0.500-1.500", 1 / 3),
         ("interval", "5-6", TIMES, 0),
@@ -72,6 +74,7 @@ def test_an_answer_is_read_strictly(kind: str, answer: str, solution: str, right
         ([{"role": "user", "content": ""}, {"role": "assistant", "content": wrap("3")}], "3"),
         ([{"content": [{"type": "text", "text": wrap("4")}]}], "4"),
         ([{"content": [{"type": "audio"}]}, {"content": []}], None),
+        (f"**{wrap('yes')}**\n", "yes"),
         ("x" * 10**7 + wrap("yes"), "yes"),
         (wrap("y" * MOST_CHARACTERS), "y" * MOST_CHARACTERS),
         (wrap("y" * MOST_CHARACTERS) + "\n\n", "y" * MOST_CHARACTERS),
