@@ -43,7 +43,8 @@ UNWELL: Final = (
     "again; finished work is kept, and no file was refused"
 )
 _BRACKETS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[][{}]', re.DOTALL)
-_JOINERS: Final = "\u200c\u200d"
+JOINERS: Final = frozenset("\u200c\u200d")
+"""Letters without width that some languages and emoji are spelt with."""
 _SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 
 
@@ -222,7 +223,7 @@ def tidy_text(text: str) -> str:
             letter
             for letter in composed
             if letter.isspace()
-            or letter in _JOINERS
+            or letter in JOINERS
             or unicodedata.category(letter) not in ("Cc", "Cf")
         )
     return " ".join(composed.split())

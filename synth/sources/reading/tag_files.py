@@ -94,9 +94,9 @@ def _tag(where: str, cell: str, merged: Mapping[tuple[str, str], str]) -> Tag:
 
 
 FORMATS: Final = (
-    "an MTG-Jamendo TSV, a JSON list of tags, LP-MusicCaps or MusicCaps JSON, or a CSV or Parquet "
-    "file with a column caption, tag, tags (`rock; piano` or `genre:rock; instrument:piano`) or "
-    "aspect_list"
+    "an MTG-Jamendo TSV, a JSON list of tags (or tags and their numbers), LP-MusicCaps or "
+    "MusicCaps JSON, or a CSV or Parquet file with a column caption, tag, tags (`rock; piano` or "
+    "`genre:rock; instrument:piano`) or aspect_list"
 )
 _ID_COLUMNS: Final = ("id", "audiocap_id", "track_id", "ytid", "path", "file")
 _TAG_COLUMNS: Final = ("tags", "tag", "aspect_list")

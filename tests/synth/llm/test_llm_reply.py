@@ -183,6 +183,7 @@ def test_what_is_not_strict_is_refused_by_place(schema: Any, reason: str) -> Non
         (TEXT, None, "not null"),
         (TEXT, "\ud800", "no text"),
         (TEXT, "a\0b", "no text"),
+        (TEXT, "a \u202edog\u202c", "no text"),
         ({"type": "string", "enum": ["a", "b"]}, "c", "one of a, b"),
         ({"type": "integer"}, 3, ""),
         ({"type": "integer"}, True, "not boolean"),
