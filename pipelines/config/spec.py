@@ -15,6 +15,7 @@ from pipelines.config.enrich import enrichment_digest
 from synth.audio.decoding import Mislabelled
 from synth.audio.render import RENDER_VERSION, Mixdown
 from synth.base.choice import Choice, StrictModel
+from synth.base.doors import tidy_text
 from synth.base.errors import SpecError, suggestion
 from synth.base.own_label import OwnLabel
 from synth.base.rng import Randomness, digest
@@ -65,7 +66,7 @@ class RecipeChoice(Choice):
         return recipe_class(name)
 
 
-PLAN_VERSION: Final = 16
+PLAN_VERSION: Final = 17
 SPLITS: Final = ("train", "val", "test")
 SplitName = Literal["train", "val", "test"]
 
@@ -358,7 +359,10 @@ class Spec(StrictModel):
             licences=self.licences,
             block=self.block,
             ear=self.truth.ear,
-            labels={name: entry.label(name) for name, entry in (self.labels or {}).items()},
+            labels={
+                tidy_text(name): entry.label(tidy_text(name))
+                for name, entry in (self.labels or {}).items()
+            },
         )
 
     def make_source(self) -> Source | Unheard:

@@ -43,6 +43,8 @@ UNWELL: Final = (
     "again; finished work is kept, and no file was refused"
 )
 _BRACKETS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[][{}]', re.DOTALL)
+JOINERS: Final = frozenset("\u200c\u200d")
+"""Letters without width that some languages and emoji are spelt with."""
 _SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 
 
@@ -211,6 +213,20 @@ def plain_text(text: object, *, keep: str = "") -> str:
         else letter.encode("unicode_escape").decode()
         for letter in shown
     )
+
+
+def tidy_text(text: str) -> str:
+    """Text of others as a sentence may hold it: composed, on one line, and without controls."""
+    composed = unicodedata.normalize("NFC", text)
+    if not composed.isprintable():
+        composed = "".join(
+            letter
+            for letter in composed
+            if letter.isspace()
+            or letter in JOINERS
+            or unicodedata.category(letter) not in ("Cc", "Cf")
+        )
+    return " ".join(composed.split())
 
 
 # The console of the commands, of all packages.

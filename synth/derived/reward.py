@@ -14,8 +14,8 @@ most 300 characters are allowed between the tags. By the kind of the prompt, ANS
 - `interval`, `absent`: stretches in seconds, such as `0.5-2, 3.25-4`, at most 16 of them, with at
   most three decimals; or `none`.
 
-Case, spaces and a full stop do not matter. Stretches score the length that they share with the
-right ones over the length that either covers.
+Case, spaces, bold type, the kind of dash and a full stop do not matter. Stretches score the length
+that they share with the right ones over the length that either covers.
 Everything else scores 1 or 0, and so does `none`.
 """
 
@@ -47,6 +47,9 @@ _NUMBERS: Final = (
     *("zero", "one", "two", "three", "four", "five"),
     *("six", "seven", "eight", "nine", "ten"),
 )
+_DASHES: Final = range(0x2010, 0x2016)
+_PLAIN: Final = {**dict.fromkeys(_DASHES, "-"), 0x2212: "-", ord("*"): None, ord("`"): None}
+"""Letters that models write in place of others, or beside them."""
 _TIME: Final = r"([0-9]{1,5})(?:\.([0-9]{1,3}))?"
 _STRETCH: Final = re.compile(rf" ?{_TIME} ?- ?{_TIME} ?")
 _STRETCHES: Final = re.compile(
@@ -77,7 +80,7 @@ def score(kind: str, completion: Any, solution: str) -> float:
     if answer is None:
         return 0.0
     read = _READERS[kind]
-    given, right = read(answer), read(solution)
+    given, right = (read(text.translate(_PLAIN)) for text in (answer, solution))
     if given is None or right is None:
         return 0.0
     if isinstance(given, list):
@@ -99,7 +102,7 @@ def find_answer(completion: Any) -> str | None:
             completion = texts[-1] if texts else None
     if not isinstance(completion, str):
         return None
-    end = completion[-_READ:].rstrip()
+    end = completion[-_READ:].rstrip().rstrip("*`").rstrip()
     begin = end.rfind(_OPEN)
     if begin < 0 or not end.endswith(_CLOSE):
         return None

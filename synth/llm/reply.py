@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
-from synth.base.doors import parse_json
+from synth.base.doors import JOINERS, parse_json
 from synth.base.errors import SegueError
 
 # What can be wrong with a reply.
@@ -41,7 +41,8 @@ _PYTHON: Final[Mapping[str, tuple[type, ...]]] = {
     "number": (int, float),
     "boolean": (bool,),
 }
-_BROKEN: Final = frozenset({"Cc", "Cs", "Co", "Cn"})
+_BROKEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
+_WHOLE: Final = JOINERS | {"\n"}
 
 
 def make_strict(schema: Any, where: str = "answer") -> dict[str, Any]:
@@ -133,7 +134,8 @@ def find_violations(value: Any, schema: Mapping[str, Any], where: str = "the ans
         for place, entry in enumerate(value, start=1):
             faults += find_violations(entry, schema["items"], f"entry {place} of {where}")
     elif kind == "string":
-        if any(unicodedata.category(letter) in _BROKEN and letter != "\n" for letter in value):
+        rest = set(value) - _WHOLE
+        if any(unicodedata.category(letter) in _BROKEN for letter in rest):
             faults.append(f"{where} holds a character that is no text")
         elif value not in schema.get("enum", [value]):
             faults.append(f"{where} must be one of {', '.join(schema['enum'])}")

@@ -50,7 +50,7 @@ class FittedPair:
         overlay: Both at once. It proves that they are together.
         crossfade: By how much they overlap where one follows the other, in either order.
         unordered: How many of the two orders it refutes.
-        unlike: How far the envelopes in a row and at once are apart (`matching.compare`), if matched.
+        unlike: How far the envelopes in a row and at once are apart (`compare`), if matched.
     """
 
     first: Event

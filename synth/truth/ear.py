@@ -289,7 +289,7 @@ class Ear:
         """The runs of moments in which most listeners hear a sound by itself.
 
         They hear it down to the middle of `leave_db` and `faint_db` below its loudest, by every
-        weighting. It goes on where it falls no further by any.
+        weighting. It goes on where it falls no further by each: hum alone is not heard.
 
         Args:
             powers: Mean square at moments that are `STEP_S` apart, of a sound that is not silent.
@@ -304,7 +304,7 @@ class Ear:
                 since, until = joined[-1]
                 before = powers[:, max(since, until - memory) : until].mean(axis=1)
                 goes_on = powers[:, until:start].mean(axis=1) >= before * fall
-                if goes_on.any() or (start - until) * STEP_S < self.pause_s:
+                if goes_on.all() or (start - until) * STEP_S < self.pause_s:
                     start = joined.pop()[0]
             joined.append((start, end))
         return joined

@@ -78,6 +78,9 @@ class Query(_JsonLine):
         return np.array(self.relevant_windows, dtype=np.float64).reshape(-1, 2)
 
 
+_MOST_SECONDS: Final = 1e9
+
+
 class Prediction(_JsonLine):
     """What a model predicts for a query: start, end and score of windows."""
 
@@ -92,8 +95,9 @@ class Prediction(_JsonLine):
 
     @property
     def windows(self) -> ScoredWindows:
-        """As an array, the highest score first."""
+        """As an array, the highest score first; no sum of times overflows."""
         windows = np.array(self.pred_relevant_windows, dtype=np.float64).reshape(-1, 3)
+        windows[:, :2] = windows[:, :2].clip(-_MOST_SECONDS, _MOST_SECONDS)
         return windows[np.argsort(-windows[:, 2], kind="stable")]
 
 

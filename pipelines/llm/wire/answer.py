@@ -24,6 +24,7 @@ _FINISHED_BADLY: Final = {
     "length": FaultKind.CUT_OFF,
     "max_tokens": FaultKind.CUT_OFF,
     "content_filter": FaultKind.CONTENT_FILTER,
+    "tool_calls": FaultKind.REFUSAL,
     "error": FaultKind.SERVER,
     "insufficient_system_resource": FaultKind.SERVER,
 }

@@ -21,7 +21,7 @@ from pydantic import AfterValidator, TypeAdapter, ValidationError
 from synth.audio.decoding import read_audio
 from synth.audio.dsp import Audio
 from synth.base import doors
-from synth.base.doors import explain_unreadable
+from synth.base.doors import explain_unreadable, tidy_text
 from synth.base.errors import ClipError, SourceError, nearest
 from synth.base.units import Seconds, to_frames
 from synth.labels.lexicon import Tag
@@ -309,25 +309,37 @@ def list_refs(source: Any) -> Iterator[ClipRef]:
     """Every clip that a library lists; one whose path cannot be used bears the reason."""
     listed: Iterator[ClipRef] = source.refs()
     if not isinstance(source, FileSource):
-        yield from map(_refuse_foreign_name, listed)
+        yield from map(_mend_text, listed)
         return
     audio = getattr(source, "audio", None)
     others = () if audio is None else (source.root / audio,)
     for ref in listed:
         reason = ref.refusal or explain_escape(path_of(ref.location), source.root, *others)
         listed_ref = replace(ref, refusal=reason) if reason else ref
-        yield _refuse_foreign_name(listed_ref)
+        yield _mend_text(listed_ref)
 
 
-def _refuse_foreign_name(ref: ClipRef) -> ClipRef:
-    """A clip with text that no table holds is listed by what can be said of it."""
+def _mend_text(ref: ClipRef) -> ClipRef:
+    """A clip of whose words sentences are made; one with text that no table holds is refused."""
     values = _get_values(ref)
     if not _holds_surrogates(values):
-        return ref
+        labels, captions = _tidy_all(ref.labels), _tidy_all(ref.captions)
+        if (labels, captions) == (ref.labels, ref.captions):
+            return ref
+        return replace(ref, labels=tuple(dict.fromkeys(labels)), captions=captions)
     escaped = _escape(values)
     names = _get_names(ref)
     reason = FOREIGN_TEXT if _escape(names) == names else FOREIGN_NAME
     return replace(ref, **dict(zip(_FIELDS, escaped, strict=True)) | {"refusal": reason})
+
+
+def _tidy_all(texts: tuple[str, ...]) -> tuple[str, ...]:
+    """Labels or captions; those that are composed and hold no controls stay as they are."""
+    tidied = (
+        text if text.isprintable() and unicodedata.is_normalized("NFC", text) else tidy_text(text)
+        for text in texts
+    )
+    return tuple(filter(None, tidied))
 
 
 def _holds_surrogates(value: Any) -> bool:

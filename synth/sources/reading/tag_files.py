@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from synth.base import doors
+from synth.base.doors import tidy_text
 from synth.base.errors import SourceError
 from synth.labels.lexicon import Tag
 from synth.sources.reading.files import read_json, require_file
@@ -96,9 +97,9 @@ def _tag(where: str, cell: str, merged: Mapping[tuple[str, str], str]) -> Tag:
 
 
 FORMATS: Final = (
-    "an MTG-Jamendo TSV, a JSON list of tags, LP-MusicCaps or MusicCaps JSON, or a CSV or Parquet "
-    "file with a column caption, tag, tags (`rock; piano` or `genre:rock; instrument:piano`) or "
-    "aspect_list"
+    "an MTG-Jamendo TSV, a JSON list of tags (or tags and their numbers), LP-MusicCaps or "
+    "MusicCaps JSON, or a CSV or Parquet file with a column caption, tag, tags (`rock; piano` or "
+    "`genre:rock; instrument:piano`) or aspect_list"
 )
 _ID_COLUMNS: Final = ("id", "audiocap_id", "track_id", "ytid", "path", "file")
 _TAG_COLUMNS: Final = ("tags", "tag", "aspect_list")
@@ -140,15 +141,18 @@ def parse_tag(name: str) -> Tag:
 
 
 def _json_items(path: Path) -> list[TaggedRecording]:
-    match read_json(path):
-        case [str(), *_] as value:
+    value = read_json(path)
+    if isinstance(value, dict) and all(type(number) is int for number in value.values()):
+        value = list(value)  # {"Speech": 0}: labels and their numbers
+    match value:
+        case [str(), *_]:
             return [
                 TaggedRecording(str(row), (_parse_name(path, row, name),))
                 for row, name in enumerate(value, start=1)
             ]
-        case [{"prediction": _}, *_] as value:
+        case [{"prediction": _}, *_]:
             return [_parse_prediction(path, row, entry) for row, entry in enumerate(value, start=1)]
-        case dict() as value if value and all(
+        case dict() if value and all(
             isinstance(entry, dict) and "aspect_list" in entry for entry in value.values()
         ):
             return [_parse_aspects(path, key, entry) for key, entry in value.items()]
@@ -158,7 +162,7 @@ def _json_items(path: Path) -> list[TaggedRecording]:
 def _parse_prediction(path: Path, row: int, entry: Any) -> TaggedRecording:
     match entry:
         case {"prediction": str(caption)} if caption.strip():
-            return TaggedRecording(str(row), (), _tidy(caption))
+            return TaggedRecording(str(row), (), tidy_text(caption))
     raise SourceError(f"{path}: entry {row}: has no text in prediction", fix="leave it out")
 
 
@@ -166,7 +170,7 @@ def _parse_aspects(path: Path, key: str, entry: Mapping[str, Any]) -> TaggedReco
     match entry:
         case {"aspect_list": list(aspects), "caption": str(caption)}:
             tags = _drop_repeats(_parse_name(path, key, aspect) for aspect in aspects)
-            return TaggedRecording(key, tags, _tidy(caption))
+            return TaggedRecording(key, tags, tidy_text(caption))
     raise SourceError(
         f"{path}: entry {key!r}: aspect_list is not a list, or caption not text", fix="leave it out"
     )
@@ -179,7 +183,7 @@ def _parse_name(path: Path, row: int | str, name: Any) -> Tag:
 
 
 def _spell(name: str) -> str:
-    return spell(_tidy(name))
+    return spell(tidy_text(name))
 
 
 def _table_items(path: Path) -> Iterator[TaggedRecording]:
@@ -214,7 +218,7 @@ def _read_item(row: TableRow, key: str | None, names: str | None) -> TaggedRecor
     return TaggedRecording(
         row[key].strip() if key else str(int(number) - (kind == "line")),
         _drop_repeats(tags),
-        _tidy(row.get("caption", "")),
+        tidy_text(row.get("caption", "")),
         row.get("path") or row.get("file_name", ""),
     )
 
@@ -238,7 +242,3 @@ def _cells(row: TableRow, column: str) -> list[str]:
 
 def _drop_repeats(tags: Iterable[Tag]) -> tuple[Tag, ...]:
     return tuple(dict.fromkeys(tags))
-
-
-def _tidy(text: str) -> str:
-    return " ".join(text.split())

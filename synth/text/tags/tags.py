@@ -17,7 +17,7 @@ from itertools import pairwise
 from typing import Final, TypeAlias
 
 from synth.base.shipped import read_shipped_rows
-from synth.labels.lexicon import Tag
+from synth.labels.lexicon import Phrase, Tag, lower_initial, spell_listed
 from synth.labels.words import Token, words_of
 
 # How a tag is said in a sentence: its kind, its words, and the form they take.
@@ -207,8 +207,11 @@ def _read_names() -> tuple[re.Pattern[str], Mapping[str, str]]:
 
 
 def _capitalise(name: str) -> str:
-    """A tag in which names have their capitals: "middle eastern drums"."""
+    """A tag in which names, and no labels, have capitals: "middle eastern drums", "wind chime"."""
     pattern, names = _read_names()
+    if name[:1].isupper() and (label := spell_listed(name)):
+        is_name = name.split(" ", 1)[0] in Phrase.of_label(label).noun.split(" ")
+        name = name if is_name else lower_initial(name)
     return pattern.sub(lambda match: names[match.group().lower()], name)
 
 

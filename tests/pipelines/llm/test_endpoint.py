@@ -74,6 +74,7 @@ FAULTS = {  # By name: the kind, and whether it is billed.
     "cut_off": (FaultKind.CUT_OFF, True),
     "refusal": (FaultKind.REFUSAL, True),
     "content_filter": (FaultKind.CONTENT_FILTER, True),
+    "tool_calls": (FaultKind.REFUSAL, True),
     "empty": (FaultKind.EMPTY, True),
     "whitespace": (FaultKind.RUNAWAY, True),
     "repetition": (FaultKind.RUNAWAY, True),

@@ -31,6 +31,7 @@ def test_an_answer_is_read_strictly(kind: str, answer: str, solution: str, right
         ([{"role": "user", "content": ""}, {"role": "assistant", "content": wrap("3")}], "3"),
         ([{"content": [{"type": "text", "text": wrap("4")}]}], "4"),
         ([{"content": [{"type": "audio"}]}, {"content": []}], None),
+        (f"**{wrap('yes')}**\n", "yes"),
         ("x" * 10**7 + wrap("yes"), "yes"),
         (wrap("y" * MOST_CHARACTERS), "y" * MOST_CHARACTERS),
         (wrap("y" * MOST_CHARACTERS) + "\n\n", "y" * MOST_CHARACTERS),

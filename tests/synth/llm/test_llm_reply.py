@@ -109,6 +109,7 @@ def test_what_is_not_strict_is_refused_by_place(schema: Any, reason: str) -> Non
     [
         *CASES["violations"],
         (TEXT, "\ud800", "no text"),
+        (TEXT, "a \u202edog\u202c", "no text"),
         ({"type": "array", "items": TEXT}, ("a",), "not tuple"),
     ],
 )

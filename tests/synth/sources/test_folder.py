@@ -18,6 +18,7 @@ from synth.base.errors import ClipError
 from synth.labels.lexicon import Tag
 from synth.sources.own.folder import FolderSource, index_line
 from synth.sources.own.hf import HuggingFaceSource, ParquetSource
+from synth.sources.reading.files import list_refs
 from tests.kit.cases import cases
 from tests.kit.libraries import RATE, check, refused, sound, write_csv
 
@@ -60,6 +61,18 @@ def test_folder_takes_an_index(tmp_path: Path) -> None:
         assert (first.split, second.split) == ("train", "test")
         assert (second.labels, second.captions) == ((), ())
         assert second.location == "x/b.wav"
+
+
+def test_labels_and_captions_are_composed_and_hold_no_controls(tmp_path: Path) -> None:
+    """As macOS decomposes the names of folders, and as spreadsheets break lines in cells."""
+    decomposed = "cafe\u0301"
+    sound(tmp_path / decomposed / "a.wav")
+    (ref,) = list_refs(FolderSource(root=tmp_path))
+    assert (ref.labels, ref.location) == (("caf\xe9",), f"{decomposed}/a.wav")
+    rows = [["a.wav", f"caf\xe9; {decomposed}", "A dog\nbarks\x01, \u202eloudly"]]
+    write_csv(tmp_path / "index.csv", ["path", "label", "caption"], rows)
+    (ref,) = list_refs(FolderSource(root=tmp_path))
+    assert (ref.labels, ref.captions) == (("caf\xe9",), ("A dog barks, loudly",))
 
 
 def test_folder_keeps_recordings_licences_and_tags_of_the_index(tmp_path: Path) -> None:

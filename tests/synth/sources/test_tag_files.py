@@ -47,6 +47,13 @@ def test_a_tag_list_gets_its_categories_from_the_shipped_list(file: Write) -> No
     }
 
 
+def test_labels_with_numbers_are_spelt_as_in_sentences(file: Write) -> None:
+    """As AudioSet's labels are published for classifiers."""
+    labels = {"Male singing": 32, "French horn": 185, "Wind chime": 200, "Zorb": 1}
+    names = [tag.name for tag in read_vocabulary(file("l.json", json.dumps(labels))).tags]
+    assert sorted(names) == ["French horn", "Zorb", "male singing", "wind chime"]
+
+
 def test_captions_written_by_a_model(file: Write) -> None:
     path = file("c.json", json.dumps([{"prediction": " A  rock song ", "ground_truth": "x"}]))
     assert [(item.id, item.caption) for item in read_captions(path)] == [("1", "A rock song")]

@@ -255,6 +255,11 @@ def test_windows_are_taken_by_their_scores() -> None:
     assert line.windows.tolist() == [list(windows[at]) for at in (1, 2, 0)]
 
 
+def test_windows_of_any_length_have_one() -> None:
+    ((start, end, _),) = Prediction(qid="a", pred_relevant_windows=[(-1e308, 1e308, 0.5)]).windows
+    assert start < 0 < end < end - start < np.inf
+
+
 @cases("windows", [[[5, 3]], [[5, 5]], [[0, 61]], [[1, 5], [4, 9]], [[-1, 2]]])
 def test_faulty_queries_are_named(tmp_path: Path, windows: list[list[float]]) -> None:
     line = {"qid": 1, "vid": "v", "duration": 60, "relevant_windows": windows}
