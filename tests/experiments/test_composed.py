@@ -83,7 +83,6 @@ def test_choices_are_all_two_edits_of_one_sample_that_only_sounds_tell_apart(
         assert numbers[0] == numbers[1]
         for at, (target, rival) in enumerate((each.targets, each.targets[::-1])):
             change = find_change(scenes[each.source], scenes[target])
-            assert change is not None
             named = next(list_claims(change))[1]
             assert about[target].proves(named)
             assert change.kind.is_level or about[rival].refutes(named), at

@@ -67,7 +67,6 @@ def test_weights_are_chosen_on_validation_and_tests_are_as_printed(scale: Scale)
     made = build_experiment(scale, FEW)
     assert all(0 < arm.config.eval_every < arm.config.steps for arm in made.arms)
     spec = made.corpora[CORPUS]
-    assert isinstance(spec, Spec)
     assert spec.splits == {"train": ["1", "2", "3"], "val": ["4"], "test": ["5"]}
 
 
@@ -155,8 +154,6 @@ def test_a_library_of_labelled_sounds_is_heard_overlaid_with_its_labels_for_tags
 ) -> None:
     made = build_experiment(Scale.TINY, SOUNDS)
     spec, view = made.corpora["sounds"], made.corpora[LEARNT]
-    assert isinstance(spec, Spec)
-    assert isinstance(view, CorpusView)
     assert "their labels for tags" in made.setup
     counts = {"train": 40, "val": 8, "test": 8}
     recipe = spec.model_dump()["recipe"]["scenes"] | {"scenes": counts}

@@ -240,8 +240,6 @@ def test_workers_share_the_levels_of_clips(tmp_path: Path) -> None:
     given = replace(given, listener=replace(given.listener, envelopes=clips))
     found = SharedDrafter.write(tmp_path / "groups", given).read().listener.envelopes
     one, other = found["0"], found["1"]
-    assert isinstance(one, StoredEnvelope)
-    assert isinstance(other, StoredEnvelope)
     assert one.table is other.table
     assert not one.table.levels_db.flags.owndata
     assert one.read().levels_db == pytest.approx([-20.0, -21.5, -30.0])

@@ -353,7 +353,6 @@ def test_a_refusal_is_one_error_whose_fix_mends(
     assert "4 ranks x 2 loader workers = 8" in found["error"]
     assert len(failed.stderr.splitlines()) == 2
     samples = re.search(r"shards: {samples: (\d+)}", found["fix"])
-    assert samples is not None
     fixed = segue_here("plan", tiny_file(shards={"samples": int(samples[1])}), *options)
     assert fixed.returncode == 0, fixed.stderr
     assert "steps on all ranks" in fixed.stdout

@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import shlex
 import shutil
-from collections.abc import Callable
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 import soundfile
 import typer
+from click.testing import Result
 
-from pipelines.cli.app import mount
-from pipelines.cli.commands import GUESSED
-from tests.kit.builds import flip, segue, segue_here
+import synth.base.entry_points as registry
+from pipelines.cli.app import load_command, mount
+from pipelines.cli.commands import COMMANDS, GUESSED
+from pipelines.cli.common.options import source_completions, start_completions
+from pipelines.cli.make.ingest import _read_intake
+from pipelines.cli.make.sources import sources_command
+from synth.base.errors import SourceError
+from synth.sources import SOURCES, source_class
+from tests.kit.builds import PLAIN, flip, invoke, segue, segue_here
 from tests.kit.cases import cases
 
 
@@ -222,3 +236,209 @@ def test_options_that_count_for_nothing_are_refused_with_their_defaults_too(
     assert done.returncode == 1
     assert told in done.stderr
     assert "leave" in done.stderr
+
+
+# Every command teaches by example, and is completed in a shell by the protocol of bash.
+
+
+_EXAMPLES = re.compile(r"\n\nExamples?: (?P<told>.*)\Z", re.S)
+
+
+def examples(command: click.Command) -> list[list[str]]:
+    """The commands that a command's help ends with, in words."""
+    told = _EXAMPLES.search(command.help or "")
+    quoted = re.findall(r"`([^`]+)`", told["told"]) if told else []
+    return [shlex.split(each) for each in quoted]
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_help_ends_with_examples_that_its_parser_takes(words: str) -> None:
+    command = load_command(words)
+    found = examples(command)
+    assert found, f"segue {words} --help has no Example"
+    for example in found:
+        called = example[example.index("segue") + 1 :]  # which torchrun may stand before
+        assert called[: len(words.split())] == words.split()
+        # Raises where an option does not exist, an argument is missing or a value is wrong.
+        command.make_context(words, called[len(words.split()) :])
+
+
+def complete(*words: str) -> list[str]:
+    """What bash is offered for the last word."""
+    environment = {
+        "_SEGUE_COMPLETE": "complete_bash",
+        "COMP_WORDS": " ".join(("segue", *words)),
+        "COMP_CWORD": str(len(words)),
+    }
+    done = segue_here(env=environment)
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+def test_commands_options_and_their_values_are_completed() -> None:
+    assert complete("ve") == ["versions"]
+    assert complete("llm", "ru") == ["run"]
+    assert complete("night", "--") == ["--help"]
+    assert complete("text", "te") == ["textswap"]
+    assert {"--head", "--out", "--resume"} <= set(complete("train", "x", "--"))
+    assert complete("train", "x", "--head", "tr") == ["transformer"]
+    assert complete("text", "probe", "cl") == ["clause-swap"]
+    assert complete("browse", "") == []  # which has the shell complete paths
+    assert start_completions("t") == ["tag_captions", "triplets"]
+    assert source_completions("esc") == ["esc10", "esc50"]
+
+
+# `segue sources`: one line a source, and all that is known of one.
+
+
+def sources(*arguments: str) -> Result:
+    done = invoke(sources_command, *arguments)
+    assert done.exception is None or isinstance(done.exception, SourceError)
+    return done
+
+
+def test_the_list_has_one_line_a_source() -> None:
+    lines = sources().stdout.splitlines()
+    listed = [line.split()[0] for line in lines[: len(SOURCES)]]
+    assert listed == list(SOURCES)
+    assert all(len(line) <= 110 for line in lines)
+
+
+def test_every_setting_of_a_source_is_told_with_its_meaning() -> None:
+    listed = json.loads(sources("--json").stdout)
+    assert list(listed) == list(SOURCES)
+    assert listed["esc50"]["settings"]["root"] == "required"
+    assert listed["esc50"]["origin"]["licence"]
+    assert "tracks.csv" in listed["fma"]["layout"]
+    for name in SOURCES:
+        told = json.loads(sources(name, "--json").stdout)[name]
+        assert set(told["settings"]) == set(source_class(name).model_fields)
+        assert all(told["about"][key] for key in told["settings"])
+        shown = " ".join(sources(name).stdout.split())
+        parts = [*told["about"].values(), *(told["origin"] or {}).values()]
+        parts += [f"{key} (" for key in told["about"]]
+        assert [part for part in parts if part not in shown] == []
+
+
+def test_the_nearest_name_is_told() -> None:
+    for name, fix in (
+        ("ESC50", "did you mean 'esc50'?"),
+        ("esc-50", "did you mean 'esc50'?"),
+        ("AudioCap", "did you mean 'audiocaps'?"),
+        ("qqq", "there are audiocaps, audioset_strong, "),
+    ):
+        error = sources(name).exception
+        assert isinstance(error, SourceError)
+        assert error.fix.startswith(fix)
+    for library in ("ESC50:/data/ESC-50", "esc51", "Folder:"):  # no missing specs
+        with pytest.raises(SourceError, match="did you mean"):
+            _read_intake(library)
+
+
+def test_one_broken_package_spoils_no_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The whole list was an error.
+    point = EntryPoint("birds", "no_such_package:Birds", "segue.sources")
+    monkeypatch.setattr(registry, "list_installed", lambda group, path: (point,))
+    assert "birds" in sources().stdout
+    assert "cannot be used" in sources().stdout
+    assert isinstance(sources("birds").exception, SourceError)
+
+
+# Commands answer soon: what is slow to import is imported by what uses it, threads wait idly.
+
+
+SLOW = (
+    *("dask", "duckdb", "fsspec", "matplotlib", "numba", "openai", "pandas", "prefect"),
+    *("pyarrow.dataset", "scipy.fft", "scipy.signal", "sklearn", "starlette", "torch"),
+    *("transformers", "uvicorn"),
+)
+OFFER = """
+import contextlib, io, sys
+from pipelines.cli.app import main
+from pipelines.cli.commands import COMMANDS, GROUPS
+slow = set(sys.argv[1:])
+for name in ("", *GROUPS, *COMMANDS):
+    sys.argv = ["segue", *name.split(), "--help"]
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.suppress(SystemExit):
+        main()
+    assert "Usage" in said.getvalue(), name
+    found = sorted(slow & sys.modules.keys())
+    assert not found, f"{name} --help imports {found}"
+"""
+RUN = """
+import contextlib, shlex, sys
+from pipelines.cli.app import main
+words, *slow = sys.argv[1:]
+sys.argv = ["segue", *shlex.split(words)]
+with contextlib.suppress(SystemExit):
+    main()
+found = sorted(set(slow) & sys.modules.keys())
+assert not found, f"it imports {found}"
+"""
+
+
+def run(code: str, *arguments: str | Path) -> str:
+    paths = os.pathsep.join(filter(None, sys.path))
+    done = subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        env=os.environ | PLAIN | {"PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_help_of_no_command_loads_what_is_slow() -> None:
+    run(OFFER, *SLOW, "jaxtyping", "pyarrow", "rich.progress", "scipy")
+
+
+@pytest.mark.slow
+def test_a_build_with_nothing_to_do_loads_nothing_slow(
+    tiny_corpus: Path, tiny_file: Callable[..., Path], tmp_path: Path
+) -> None:
+    out = shutil.copytree(tiny_corpus, tmp_path / "out")
+    # pyarrow imports pandas as soon as an array is made, as the rows of a library are.
+    slow = {*SLOW, "jinja2", "snowballstemmer", "synth.llm", "synth.recipes.negation"} - {"pandas"}
+    words = f"build {tiny_file()} --out {out} --workers 2 --no-prefect"
+    assert "0 shards rendered" in run(RUN, words, *sorted(slow))
+
+
+@cases(
+    ("words", "slow"),
+    [
+        ("sources", ("pyarrow", "synth.recipes", "synth.sources.sounds.esc50", "yaml")),
+        ("sources jam", ("pipelines.config.spec", "synth.recipes")),
+        ("check", ("pyarrow", "synth.sources")),
+    ],
+)
+def test_what_says_little_loads_little(words: str, slow: Sequence[str]) -> None:
+    assert run(RUN, words, *SLOW, *slow)
+
+
+SHOWS = """
+import os, sys
+from pipelines.cli.__main__ import main
+sys.argv = ["segue", "--version"]
+try:
+    main()
+finally:
+    assert "torch" not in sys.modules
+    print(os.environ["OMP_WAIT_POLICY"])
+"""
+
+
+@pytest.mark.parametrize(("given", "expected"), [(None, "passive"), ("active", "active")])
+def test_threads_wait_without_using_a_processor_unless_the_user_has_them(
+    given: str | None, expected: str
+) -> None:
+    environment = {key: value for key, value in os.environ.items() if key != "OMP_WAIT_POLICY"}
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+    if given is not None:
+        environment["OMP_WAIT_POLICY"] = given
+    done = subprocess.run(
+        [sys.executable, "-c", SHOWS], capture_output=True, text=True, env=environment
+    )
+    assert done.stdout.splitlines()[-1] == expected, done.stderr

@@ -302,7 +302,6 @@ def test_run_whose_process_was_killed_is_marked_crashed_by_the_next(
         stdout=subprocess.PIPE,
         text=True,
     )
-    assert killed.stdout is not None
     dead = UUID(killed.stdout.readline().strip())
     assert not bury_dead_run(out, "tiny"), "a living run was taken for dead"
     killed.send_signal(signal.SIGKILL)

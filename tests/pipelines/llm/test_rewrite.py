@@ -154,7 +154,6 @@ def test_the_budget_pays_for_both_requests(tmp_path: Path, rows: list[dict[str, 
             limits = {"limit": 100, "budget": 0.2, "concurrency": 2}
             run = settings(folder, server, source, batch=batch, **limits)
             done = generate(run, Silent())
-            assert done.stopped is not None
             assert done.stopped.kind is StopKind.BUDGET
             assert 0 < done.answered < 100
             assert done.spent <= 0.2 * NANOS
@@ -225,7 +224,6 @@ def test_a_corpus_takes_accepted_rewrites_as_true_captions(
         given = ("rewrite", plans[0], *where, *paths, "--positives", "--variants", 2)
         guess = invoke(llm.llm_run_command, *given, "--dry-run", "--verify-model", "reader")
         requests = re.search(r"settled; (\d+) requests to tiny and (\d+) to reader", guess.output)
-        assert requests is not None
         assert requests[1] == requests[2]
         told = invoke(llm.llm_run_command, *given).output
     kinds = ("order and together", "all")

@@ -293,7 +293,6 @@ def test_facets_count_the_samples(manifest: Manifest, rows: list[Row]) -> None:
 def audio_in_shard(corpus: Corpus, row: Row) -> bytes:
     with tarfile.open(corpus.shard(row["split"], row["shard"])) as tar:
         member = tar.extractfile(row["member"])
-        assert member is not None
         return member.read()
 
 
@@ -556,7 +555,6 @@ def test_the_command_serves_until_ctrl_c_and_warns_on_a_network(corpus: Corpus) 
         text=True,
         env=os.environ | {"NO_COLOR": "1"},
     ) as process:
-        assert process.stdout is not None
         told = json.loads(process.stdout.readline())
         with urllib.request.urlopen(f"{told['url']}results", timeout=PATIENCE_S) as answer:
             assert len(ids(answer.read().decode())) == PAGE_SIZE

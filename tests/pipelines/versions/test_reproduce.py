@@ -34,7 +34,6 @@ from tests.kit.libraries import bells_and_drums
 
 Tiny = Callable[..., Spec]
 SHARDS = 6
-FILED = 2
 
 
 CHANGES: dict[str, object] = {"recipe": {"triplets": {"repeats": 1}}}

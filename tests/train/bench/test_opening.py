@@ -1,8 +1,9 @@
-"""PE-AV models of transformers give the embeddings of their own `forward`."""
+"""Models that are compared or opened: baselines, PE-AV of transformers, open_clip."""
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,9 @@ from synth.base.errors import CorpusError, SpecError
 from tests.kit.builds import segue
 from tests.kit.real_models import with_real
 from tests.kit.tiny_models import WORDS, noise, save_tokenizer
+from train.bench.embedder import embed_texts
 from train.bench.libraries import PeAudio
-from train.bench.opening import open_embedder
+from train.bench.opening import BagOfWords, Foreign, open_embedder
 from train.export.opening import open_model
 
 RATE = 48_000
@@ -164,3 +166,42 @@ def _save_with_video(folder: Path, out: Path, leave_out: str = "video") -> None:
     (out / "config.json").write_text(json.dumps(facts))
     transformers.PeAudioFeatureExtractor().save_pretrained(out)
     save_tokenizer(out)
+
+
+# The models that others are compared with.
+
+
+def test_random_is_opened_by_its_name_and_gives_the_same_vectors_again() -> None:
+    model = open_embedder(Path("random"))
+    assert isinstance(model, Foreign)
+    sounds = [np.full(9, 0.1, dtype=np.float32), np.full(9, 0.2, dtype=np.float32)]
+    first = model.audio(sounds)
+    assert np.allclose(first, open_embedder(Path("random")).audio(sounds))
+    assert abs(float(first[0] @ first[1])) < 0.9
+    assert model.digest == "random"
+
+
+def test_a_bag_of_words_cannot_tell_the_order_of_words(tones: object) -> None:
+    bag = BagOfWords(tones)  # type: ignore[arg-type]
+    said = embed_texts(bag, ["low, then high", "High then low.", "mid"])
+    assert np.array_equal(said["low, then high"], said["High then low."])
+    assert not np.array_equal(said["low, then high"], said["mid"])
+
+
+def test_a_bag_of_words_is_of_a_model() -> None:
+    with pytest.raises(SpecError, match="of which model"):
+        open_embedder(Path("bag-of-words"))
+
+
+# What is said where there is no open_clip that hears sounds; tests/peers has one that does.
+
+
+def test_an_open_clip_without_audio_or_none_at_all_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # The environment of the README has open_clip 3.
+    for what in ("this open_clip has no models of sounds", "open_clip is not installed"):
+        with pytest.raises(SpecError, match=what) as error:
+            open_embedder(Path("hf-hub:owner/name"))
+        assert str(error.value.fix).startswith("install open_clip 4.2")
+        monkeypatch.setitem(sys.modules, "open_clip", None)
