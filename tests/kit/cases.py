@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 Test = Callable[..., None]
 
@@ -61,3 +62,12 @@ def own(fixtures: dict[str, Any], number: int, patch: pytest.MonkeyPatch) -> dic
         given["tmp_path"] = given["tmp_path"] / f"case-{number}"
         given["tmp_path"].mkdir()
     return given
+
+
+DATA = Path(__file__).resolve().parents[1] / "data"
+
+
+def data_cases(name: str) -> list[Any]:
+    """The cases of a table in `tests/data`, a line each."""
+    found: list[Any] = yaml.safe_load((DATA / f"{name}.yaml").read_text(encoding="utf-8"))
+    return found

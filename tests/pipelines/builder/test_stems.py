@@ -28,7 +28,7 @@ from synth.export.items import list_shards
 from synth.recipes import recipe_class, recipe_names
 from synth.scene.scene import from_text
 from tests.kit.builds import TINY, merged
-from tests.kit.cases import cases
+from tests.kit.cases import cases, data_cases
 from tests.kit.libraries import RATE, sound, write_csv
 
 RECIPES: dict[str, dict[str, Any]] = {
@@ -142,18 +142,7 @@ def test_they_change_neither_the_plan_nor_specs_without_them() -> None:
 # `acba` from caption files to shards.
 
 
-CAPTIONS = [
-    ("-a1", "0", "train", "A small dog barks twice"),
-    ("b2", "30", "train", "Rain falls on a tin roof"),
-    ("c3", "10", "train", "A woman sings softly"),
-    ("d4", "20", "train", "A man talks and laughs"),
-    ("e5", "0", "train", "An engine idles before it stalls"),
-    ("f6", "0", "train", "A strong wind howls through trees"),
-    ("g7", "0", "test", "Birds chirp"),
-    ("g7", "0", "test", "Several birds are chirping."),
-    ("h8", "0", "test", "A phone rings"),
-    ("i9", "0", "test", "This one has no audio"),
-]
+CAPTIONS = data_cases("findings/acba_captions")
 
 
 @pytest.fixture(scope="module")

@@ -29,7 +29,7 @@ from pipelines.cli.make.sources import sources_command
 from synth.base.errors import SourceError
 from synth.sources import SOURCES, source_class
 from tests.kit.builds import PLAIN, flip, invoke, segue, segue_here
-from tests.kit.cases import cases
+from tests.kit.cases import cases, data_cases
 
 
 @pytest.mark.slow
@@ -74,23 +74,8 @@ def test_errors_are_one_line_with_the_fix_and_a_traceback_for_who_asks(tmp_path:
     assert "SpecError" in failed.stderr
 
 
-USAGE = [
-    ("buld", "Did you mean 'segue build' or 'segue bench build'?"),
-    ("Inspect", "Did you mean 'segue inspect'?"),
-    ("nightly", "Did you mean 'segue night'?"),
-    ("negate", "Did you mean 'segue text negate'?"),
-    ("text tagcaptions", "Did you mean 'segue text tag-captions'?"),
-    ("text deploy", "Did you mean 'segue night deploy'?"),
-    ("run", "Did you mean 'segue night run' or 'segue llm run' or 'segue bench run'?"),
-    ("text xylophone", "No such command 'xylophone'."),
-    ("build", "Missing argument 'spec'"),
-    ("build x.yaml --workers two", "'--workers': expected a whole number"),
-    ("inspect x --samples -3", "expected a value greater than or equal to 0"),
-    ("train x --head lstm", "'--head': 'lstm' is not one of"),
-    ("night run x.yaml --bogus", "No such option: --bogus"),
-    ("--bogus", "No such option: --bogus"),
-    *((f"{old} a b", f"Instead of `segue {old}` use {new}.") for old, new in GUESSED.items()),
-]
+USAGE = data_cases("cli/usage")
+USAGE += ((f"{old} a b", f"Instead of `segue {old}` use {new}.") for old, new in GUESSED.items())
 """What is typed, and what is told."""
 
 
@@ -214,21 +199,7 @@ def test_a_place_that_cannot_be_written_is_told_with_a_fix() -> None:
     ]
 
 
-@cases(
-    ("words", "told"),
-    [
-        ("plan none.yaml --no-keep-groups --epochs 1", "--epochs, --keep-groups: needs --gpus"),
-        ("audit none --samples 8000", "--samples: needs --blind or --trivial"),
-        ("audit none --export x --samples 8000", "--samples: needs --blind"),
-        ("sql none select --out x.csv --rows 50", "--rows: the whole answer is written"),
-        ("new --out none.yaml", "--out: needs a recipe"),
-        ("sql none --rows 50", "--rows: needs a query"),
-        ("night schedule none.yaml --every 1h --timezone UTC", "--timezone: needs --cron"),
-        ("text probe pte none.csv --out x --seed 0", "--seed: pte takes every caption"),
-        ("llm run t none.csv --out x --model m --poll 30", "--poll: needs --batch"),
-        ("export none --to onnx --out x --absolute", "--absolute: --to onnx exports a model"),
-    ],
-)
+@cases(("words", "told"), data_cases("cli/useless_options"))
 def test_options_that_count_for_nothing_are_refused_with_their_defaults_too(
     words: str, told: str
 ) -> None:

@@ -27,6 +27,7 @@ from synth.sources import SOURCES, source_class
 from synth.truth.ear import Ear
 from tests.kit.builds import invoke
 from tests.kit.cases import cases as table
+from tests.kit.cases import data_cases
 
 GOOD = """\
 corpus: mine
@@ -41,57 +42,10 @@ def read(tmp_path: Path, text: str) -> Spec:
     return read_spec(path)
 
 
-ADDED = [
-    ("seed: -1", "seed: "),
-    ("sede: 1", "unknown setting 'sede'; did you mean 'seed'"),
-    ("licences: [CCBYX]", r"licences: 'CCBYX' .*a version \(CC-BY-4.0\)"),
-    ("licences: CC0", r"licences: expected a list, as in \[CC0\] \("),
-    ("block: a.txt", r"block: expected a list, as in \[a.txt\] \("),
-    ("version: latest", "version: 'latest' is the name of the pointer"),
-    ("audio: {lenght: natural}", "audio has no setting 'lenght'; did you mean 'length'"),
-    ("audio: {length: 10 s}", "audio.length: expected 'natural', 'padded 10 s' or 'exact"),
-    ("audio: {length: exact inf s}", "audio.length: expected 'natural', 'padded"),
-    ("audio: {length: exact 1e300 s}", "audio.length: expected 'natural'"),
-    ("audio: {sample_rate: 44.1k}", "audio.sample_rate: "),
-    ("audio: {sample_rate: 65537}", "audio.sample_rate"),
-    ("audio: {format: mp3}", "audio.format: "),
-    ("splits: {train: 70, test: 30}", r"splits: .*did you mean \{train: 0.7, test: 0.3\}\?"),
-    ("splits: {train: one}", r"splits.train: expected a list, as in \[one\] \("),
-    ("splits: {train: 0.9, test: 0.2}", "splits: .*add up to 1"),
-    ("splits: {train: 0.9, test: [5]}", "splits: .*every split"),
-    ("splits: {train: [1], test: [1]}", "splits: source split 1 is in two"),
-    ("splits: {training: 1.0}", "splits.training: there is no 'training'; did you mean 'train'"),
-]
+ADDED = data_cases("spec/added_lines")
 """Fourth lines of a spec, and what is told of them."""
-CHOSEN = [
-    ("recipe", "{moments: {length_s: 60}}", r"recipe.moments.length_s: .* as in \[60, 60\]"),
-    ("source", "folley", "source: there is no 'folley'; did you mean 'foley'"),
-    ("source", "{foley: {takez: 3}}", "source.foley has no setting 'takez'; did you mean 'takes'"),
-    ("source", "{foley: {classes: [dog, dragon]}}", "source.foley.classes: no class dragon"),
-    (
-        "source",
-        "{vocabulary: {labels: dog}}",
-        r"source.vocabulary.labels: expected a list, as in \[dog\] or 'audioset' or",
-    ),
-    ("recipe", "triplet", "recipe: there is no 'triplet'; did you mean 'triplets'"),
-    ("recipe", "{acba: {relations: [while]}}", "recipe.acba.relations: acba joins sounds in order"),
-    ("recipe", "{acba: {pairs: 0}}", "recipe.acba.pairs"),
-    (
-        "recipe",
-        "{scenes: {background: {of: weather}}}",
-        r"recipe.scenes.background.of: expected a list, as in \[weather\] \(",
-    ),
-]
-OTHERS = [
-    ("", "expected keys and values"),
-    ("- 1\n", "expected keys and values"),
-    ("corpus: [\n", "not YAML"),
-    (GOOD.replace("mine", "Mine_1"), r":1:[0-9]+: corpus: expected lower.*try 'mine-1'"),
-    (GOOD + "seed: 1\nseed: 2\n", r":5:[0-9]+: 'seed' is given twice, first in line 4"),
-    (GOOD + "audio:\n  length: 10 s\n", r":5:[0-9]+: audio.length: expected 'natural'"),
-    ("corpus: mine\nrecipe: triplets\n", "source: is missing"),
-    (GOOD.replace("triplets", "\n  acba:\n    pairs: 0"), r":5:[0-9]+: recipe.acba.pairs"),
-]
+CHOSEN = data_cases("spec/chosen")
+OTHERS = data_cases("spec/others")
 
 
 def test_errors_name_line_and_key(tmp_path: Path) -> None:

@@ -52,6 +52,7 @@ from synth.base.errors import CorpusError, SegueError, SpecError
 from synth.base.progress import Silent
 from synth.corpus.corpus import LATEST_FILE, QUARANTINE_FILE, SAMPLES_FILE
 from tests.kit.builds import TINY, UNCERTIFIED, product, rewrite_rows, segue_here
+from tests.kit.cases import data_cases
 from tests.kit.prefect_database import lend_database
 from tests.kit.started import marked, start_segue
 from tests.kit.waiting import PATIENCE_S, wait_for
@@ -363,18 +364,7 @@ def by_name(gates: list[Gate]) -> dict[str, Gate]:
 
 
 def test_wrong_settings_are_one_clear_error(tmp_path: Path) -> None:
-    cases: list[tuple[Any, str]] = [
-        ({"gate": {}}, "unknown setting 'gate'; did you mean 'gates'"),
-        ({"gates": {"quarantine": 2}}, "gates.quarantine: "),
-        ({"render": {"timeout_s": 0}}, "render.timeout_s: "),
-        ({"render": {"retrys": 1}}, "render has no setting 'retrys'; did you mean 'retries'"),
-        ({"gates": {"metrics": {"bat": 0.1}}}, "compare trained models"),
-        ({"gates": {"metrics": {"median_rank": 1}}, "train": {}}, "lower is better"),
-        ("gates: {samples: 1}\ngates: {}\n", "'gates' is given twice"),
-        ("gates: !!python/name:os.system\n", "not YAML"),
-        ("- gates\n", "expected keys and values"),
-    ]
-    for value, complaint in cases:
+    for value, complaint in data_cases("flows/wrong_nights"):
         with pytest.raises(SpecError, match=r"tiny\.nightly\.yaml") as caught:
             read_nightly(settings_file(tmp_path, value))
         assert complaint in str(caught.value)

@@ -19,28 +19,11 @@ from pipelines.frozen.digests import read_published
 from synth.base.errors import SegueError, SpecError
 from synth.sources import source_class
 from tests.kit.builds import segue_here
+from tests.kit.frozen_sets import read_description
 from tests.kit.started import count_receipts, kill, start_segue
 from tests.kit.waiting import wait_for
 
-DESCRIPTION: dict[str, Any] = {
-    "task": "order",
-    "asks": "Which of two sounds comes first?",
-    "edits": ["reorder"],
-    "backwards": "flips",
-    "spec": {
-        "seed": 5,
-        "recipe": {"triplets": {"most_groups": 10, "max_event_s": 1.0, "style": "natural"}},
-        "audio": {"sample_rate": 16000, "length": "exact 2 s"},
-        "shards": {"samples": 3},
-    },
-    "sources": {
-        "foley": {
-            "settings": {"classes": ["dog", "rain", "siren", "wind"], "takes": 4, "seed": 9},
-            "test": 1.0,
-        },
-        "folder": {"test": 1.0},
-    },
-}
+DESCRIPTION = read_description("order_of_shards")
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ from pipelines.llm.wire.request import (
     bound_tokens,
     estimate_tokens,
 )
+from tests.kit.cases import data_cases
 from tests.kit.llm_server import LlmServer
 from tests.kit.llm_tasks import KEY, ask_once, captions, items_of, obliging, run
 
@@ -273,40 +274,10 @@ def probed(server: LlmServer, key: str = "none") -> Capabilities:
     return asyncio.run(work())
 
 
-FLAVOURS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
-    "takes everything": ({}, {}),
-    "rejects max_tokens": ({"rejects": ["max_tokens"]}, {}),
-    "rejects max_completion_tokens": (
-        {"rejects": ["max_completion_tokens"]},
-        {"limit": "max_tokens"},
-    ),
-    "ignores response_format": ({"ignores_format": True}, {"schema": False}),
-    "rejects json_schema": ({"rejects": ["json_schema"]}, {"schema": False}),
-    "rejects every format": (
-        {"rejects": ["response_format"]},
-        {"schema": False, "json_object": False},
-    ),
-    "ignores a schema and rejects json_object": (
-        {"ignores_format": True, "rejects": ["json_object"]},
-        {"schema": False, "json_object": False},
-    ),
-    "takes no temperature": ({"rejects": ["temperature"]}, {"temperature": False}),
-    "takes no seed": ({"rejects": ["seed"]}, {"seed": False}),
-    "does not stream": (
-        {"rejects": ["stream", "stream_options"]},
-        {"streaming": False, "stream_usage": False},
-    ),
-    "does not say what a stream costs": ({"rejects": ["stream_options"]}, {"stream_usage": False}),
-    "an old local server": (
-        {"rejects": ["max_completion_tokens", "json_schema", "seed", "stream_options"]},
-        {"limit": "max_tokens", "schema": False, "seed": False, "stream_usage": False},
-    ),
-}
-
-
-@pytest.mark.parametrize("name", FLAVOURS)
-def test_each_flavour_is_found_out(name: str) -> None:
-    options, expected = FLAVOURS[name]
+@pytest.mark.parametrize(("name", "options", "expected"), data_cases("llm/flavours"))
+def test_each_flavour_is_found_out(
+    name: str, options: dict[str, Any], expected: dict[str, Any]
+) -> None:
     with LlmServer(**options) as server:
         found = probed(server)
         asked = sum(server.requests.values()) - 1

@@ -20,6 +20,7 @@ from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import Corpus
 from synth.scene.scene import from_json
 from synth.scene.timeline import timeline
+from tests.kit.cases import data_cases
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "manifests.md"
 EXAMPLES = re.findall(r"```sql\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
@@ -243,18 +244,7 @@ def test_json_is_one_line_with_all_rows_and_values_that_json_has(
 
 
 def test_a_value_that_would_be_told_wrongly_is_refused(database: Database, tmp_path: Path) -> None:
-    for value, told in (
-        ("'99999-01-01'::DATE", "holds a time"),
-        ("'0044-03-15 (BC)'::DATE", "holds a time"),
-        ("'-infinity'::TIMESTAMP", "holds a time"),
-        ("'infinity'::TIMESTAMPTZ", "holds a time"),
-        ("'10000-01-01'::TIMESTAMP_S", "holds a time"),
-        ("MAP {'a': ['infinity'::DATE]}", "holds a time"),
-        ("340282366920938463463374607431768211455::UHUGEINT", "is of type UHUGEINT"),
-        ("{'a': '101'::BIT}", "is of type BIT"),
-        ("'9'::BIGNUM", "is of type BIGNUM"),
-        ("TIMETZ '12:00:00+15:00'", "is of type TIME WITH TIME ZONE"),
-    ):
+    for value, told in data_cases("look/refused_values"):
         query = f"SELECT {value} AS v"
         assert f"column 'v' {told}" in refused(database, query).message
         with pytest.raises(SpecError, match=told), database.ask(query) as answer:

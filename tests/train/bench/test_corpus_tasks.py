@@ -13,6 +13,7 @@ import pytest
 
 from synth.corpus.corpus import Corpus
 from synth.scene.scene import Concat, Event, from_json, statement
+from tests.kit.cases import data_cases
 from train.bench.corpus import corpus_benchmark
 from train.bench.metrics.measure import Metric
 from train.bench.plan import TaskPlan, TaskRefusal
@@ -199,25 +200,7 @@ def test_every_sample_that_means_the_same_is_right(row: Row, judged: Judged) -> 
 # Before and after
 
 
-@pytest.mark.parametrize(
-    ("caption", "other", "word"),
-    [
-        ("dog before rain", "dog after rain", "before"),
-        ("After rain falls, a dog barks", "Before rain falls, a dog barks", "after"),
-        ("A dog barks. Before that, rain falls.", "A dog barks. After that, rain falls.", "before"),
-        (
-            "A barks. After that, B. After all of that, C.",
-            "A barks. Before that, B. Before all of that, C.",
-            "after",
-        ),
-        ("dog before rain", "rain before dog", None),
-        ("dog before rain", "dog after wind", None),
-        ("dog before rain", "dog while rain", None),
-        ("dog before rain", "dog before rain", None),
-        ("dog before rain", "dog shortly after rain", None),
-        ("the aftermath", "the beforemath", None),
-    ],
-)
+@pytest.mark.parametrize(("caption", "other", "word"), data_cases("bench/exchanged"))
 def test_an_exchanged_caption_differs_in_nothing_else(
     caption: str, other: str, word: str | None
 ) -> None:

@@ -19,7 +19,7 @@ from synth.base.doors import MAX_LINE
 from synth.base.errors import SegueError, SpecError
 from synth.truth.frames import Audibility
 from tests.kit.builds import segue_here
-from tests.kit.cases import cases
+from tests.kit.cases import cases, data_cases
 from tests.kit.heard_frames import HalfLevels, draw_scores
 from train.bench.corpus import corpus_benchmark
 from train.bench.metrics.events import FrameRanking, refuse_missing
@@ -222,21 +222,7 @@ def test_what_does_not_count_is_told(queries: Path, options: list[str], said: st
     assert said in ended.stderr
 
 
-@cases(
-    ("text", "message"),
-    [
-        ("[]", "line 1: expected an object"),
-        ("{", "line 1: is not JSON: [^:]* at column 2"),
-        ("", "line 1: is longer than 67.11 MB"),
-        ('{"qid": 0}', "line 1: pred_relevant_windows: is missing among qid"),
-        ('{"qid": 0, "pred_relevant_windows": [[1, 2]]}', "pred_relevant_windows.0.2"),
-        ('{"qid": 0, "pred_relevant_windows": [[1, 2, NaN]]}', "line 1"),
-        ('{"qid": 0, "pred_relevant_windows": [[0, 1, 1], [9, 5, 0.5]]}', "line 1: window 2 ends"),
-        ('\n{"qid": "foo", "pred_relevant_windows": []}', "qid foo is neither in .* nor in"),
-        ('{"qid": 0, "pred_relevant_windows": []}\n' * 2, "line 2: qid 0 again"),
-        ('{"qid": 0, "pred_relevant_windows": []}', "no line for 7 of 8 queries, such as qid 2"),
-    ],
-)
+@cases(("text", "message"), data_cases("bench/faulty_predictions"))
 def test_faulty_predictions_are_named(
     queries: Path, tmp_path: Path, text: str, message: str
 ) -> None:

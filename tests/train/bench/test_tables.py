@@ -14,6 +14,7 @@ from pipelines.cli.texts.probe import TaggerName, probe_command
 from synth.base.errors import CorpusError, SpecError
 from synth.base.progress import Silent
 from synth.text.order.clause_swap import Probe
+from tests.kit.cases import data_cases
 from train.bench.evaluate import data_kind, open_benchmark
 from train.bench.plan import DataKind
 from train.bench.settings import BenchSettings, Task
@@ -151,21 +152,7 @@ def test_retrieval_within_random_subsets(tables: Any) -> None:
 
 COLUMNS = ("question", "id", "audio_path", "optionA", "optionB", "optionC", "optionD", "correct")
 FIRST = "Which sound event occurs first?"
-ROWS = [
-    (FIRST, "0", "audios/0.wav", "High", "low", "Crow", "Door, wood creaks", "B"),
-    (FIRST, "1", "audios/1.wav", "mid", "Low", "High", "Cow", "C"),
-    (
-        "Which sound event occurs after low sound?",
-        "2",
-        "audios/0.wav",
-        "high",
-        "mid",
-        "A",
-        "B",
-        "A",
-    ),
-    ("Which of these lasts longest?", "3", "audios/1.wav", "crow", "Crow", "Low", "sea_waves", "A"),
-]
+ROWS = data_cases("bench/questions")
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from synth.base.errors import SpecError
+from tests.kit.cases import data_cases
 from train.cli.train import make_config
 from train.config.loss import TextSwap
 from train.config.model import HeadKind
@@ -28,52 +29,7 @@ BASE = {"corpus": "c", "out": "o"}
 CLAP_HALF = {"kind": "transformers", "name": "clap"}
 
 
-WRONG: list[tuple[dict[str, object], str]] = [
-    ({"btach": 3}, "btach"),
-    ({"batch": 1}, "batch"),
-    ({"lr": "fast"}, "lr"),
-    ({"stages": []}, "stages"),
-    ({"model": {"head": {"kind": "rnn"}}}, "model.head.kind"),
-    ({"model": {"dim": 30, "head": {"heads": 4}}}, "divisible"),
-    ({"model": {"audio": {"kind": "transformers"}}}, "name"),
-    ({"device": "toaster"}, "device"),
-    ({"btach": 3}, "did you mean 'batch'?"),
-    ({"stages": [{"steps": 3, "loss": {"name": "infonce"}}]}, "did you mean 'info_nce'"),
-    ({"stages": {"steps": 3}}, "stages: expected a list"),
-    ({"patience": 3}, "also give eval_every"),
-    ({"stages": [{"steps": 3, "loss": {"name": "teminal_b"}}]}, "needs keep_groups: true"),
-    ({"model": {"trainable": []}}, "model.trainable"),
-    ({"text": {"p_caption": {"over": 3}}}, "text.p_caption.start: is missing"),
-    ({"lr_of": {"audio_towr": 1e-5}}, "did you mean 'audio_tower'"),
-    ({"lr_of": {"audio_tower": 0}}, "lr_of.audio_tower"),
-    (
-        {"lr_of": {"text_tower": 1e-5}, "model": {"trainable": ["text_tower.last"]}},
-        "lr_of: text_tower does not learn; trainable: text_tower.last",
-    ),
-    ({"model": {"last_layers": {"audio_tower": 2}}}, "name audio_tower.last in"),
-    ({"layer_decay": 0.9}, "layer_decay needs a tower of kind transformers"),
-    ({"checkpoint_activations": True}, "checkpoint_activations needs a tower of kind"),
-    ({"betas": [0.9, 1.0]}, "betas.1"),
-    ({"betas": [0.9]}, "betas.1: is missing"),
-    ({"model": {"audio": {"kind": "trasformers"}}}, "did you mean 'transformers'?"),
-    ({"mix": [{"corpus": "c", "weight": 1.5}]}, "mix.0.weight"),
-    ({"mix": [{"corpus": "c", "weight": 0.6}] * 2}, "leaves no sample of `corpus`"),
-    (
-        {
-            "mix": [{"corpus": "c", "weight": 0.3}],
-            "stages": [{"steps": 3, "loss": {"name": "teminal_b"}}],
-            "keep_groups": True,
-        },
-        "loss teminal_b takes whole groups alone: drop mix",
-    ),
-    ({"model": {"text": {"lora": {}}}}, "text.lora needs a tower of kind transformers"),
-    (
-        {"model": {"text": CLAP_HALF | {"lora": {}}, "trainable": ["text_head"]}},
-        "text.lora does not learn: name text_tower in trainable",
-    ),
-    ({"batch": 0, "lr": -1}, "batch"),
-    ({"batch": 0, "lr": -1}, "lr"),
-]
+WRONG: list[tuple[dict[str, object], str]] = data_cases("train/wrong_settings")
 
 
 def test_wrong_settings_are_named_with_their_file_all_at_once() -> None:

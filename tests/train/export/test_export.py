@@ -19,6 +19,7 @@ from transformers import (
 )
 
 from synth.base.errors import CorpusError, SpecError
+from tests.kit.cases import data_cases
 from tests.kit.tiny_models import (
     CLAP_DIM,
     CLAP_RATE,
@@ -240,21 +241,7 @@ def _write(folder: Path, **files: object) -> Path:
     return folder
 
 
-FOLDERS: list[tuple[dict[str, object], str]] = [
-    ({}, "no trained model here; `segue train` makes one"),
-    ({"config": {"model_type": "bert"}}, "a transformers model of type bert, which is no CLAP"),
-    (
-        {"config": {"model_type": "pe_audio", "architectures": ["PeAudioFrameLevelModel"]}},
-        "a PeAudioFrameLevelModel, which has no embedding of a whole sound",
-    ),
-    ({"config": {"train": {}}}, "a run that has not yet written a checkpoint"),
-    ({"config": {}, "open_clip_config": {}}, "a model of open_clip without an audio half"),
-    (
-        {"open_clip_config": {"model_cfg": {"vision_cfg": {}}}},
-        "a model of open_clip without an audio half",
-    ),
-    *(({"config": wrong}, "its config.json names no model_type") for wrong in ({}, "[]", "{")),
-]
+FOLDERS: list[tuple[dict[str, object], str]] = data_cases("models/no_models")
 FILES = {
     "model.safetensors": "weights without the settings of their model",
     "model.onnx": "a file (.onnx)",

@@ -29,6 +29,7 @@ from transformers import (
 )
 
 from synth.base.errors import SpecError
+from tests.kit.cases import data_cases
 from tests.kit.tiny_models import (
     WAVEFORM_SIZES,
     model_over,
@@ -268,26 +269,7 @@ pathlib.Path(__file__).with_name("ran").touch()
 """
 
 
-@pytest.mark.parametrize(
-    ("name", "facts", "refused"),
-    [
-        ("config.json", {"auto_map": {"AutoModel": "evil.M"}}, ""),
-        ("config.json", {"attn_implementation": "evil/kernels"}, ""),
-        ("tokenizer_config.json", {"auto_map": {"AutoTokenizer": ["evil.T", "evil.T"]}}, ""),
-        (
-            "config.json",
-            {"auto_map": {"AutoConfig": "evil.C"}, "model_type": "evil"},
-            "Python code of its own, which is never run",
-        ),
-        ("adapter_config.json", {"base_model_name_or_path": "evil"}, "an adapter"),
-        ("model.safetensors.index.json", {"weight_map": {"a": "../b"}}, "weights lie elsewhere"),
-        ("config.json", {"hidden_size": "wide"}, "text"),
-        ("tokenizer_config.json", {"model_max_length": "long"}, "tokenizer"),
-        ("tokenizer.json", None, "is not a regular file"),
-        ("config.json", None, "is not a regular file"),
-        ("model.safetensors", None, "is not a regular file"),
-    ],
-)
+@pytest.mark.parametrize(("name", "facts", "refused"), data_cases("models/strange_files"))
 def test_code_in_a_folder_is_neither_run_nor_offered_and_odd_files_are_refused(
     folders: tuple[Path, Path],
     name: str,
