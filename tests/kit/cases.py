@@ -67,7 +67,6 @@ def own(fixtures: dict[str, Any], number: int, patch: pytest.MonkeyPatch) -> dic
 DATA = Path(__file__).resolve().parents[1] / "data"
 
 
-def data_cases(name: str) -> list[Any]:
-    """The cases of a table in `tests/data`, a line each."""
-    found: list[Any] = yaml.safe_load((DATA / f"{name}.yaml").read_text(encoding="utf-8"))
-    return found
+def read_data(name: str) -> Any:
+    """What a file of `tests/data` holds: a table with a line a case, settings, or a description."""
+    return yaml.safe_load((DATA / f"{name}.yaml").read_text(encoding="utf-8"))

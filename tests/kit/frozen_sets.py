@@ -8,17 +8,10 @@ from typing import Any
 import yaml
 
 from tests.kit.builds import segue_here
-from tests.kit.cases import DATA
+from tests.kit.cases import read_data
 
-
-def read_description(name: str) -> dict[str, Any]:
-    """A description of a set from `tests/data`."""
-    found: dict[str, Any] = yaml.safe_load((DATA / "sets" / f"{name}.yaml").read_text("utf-8"))
-    return found
-
-
-DESCRIPTION = read_description("order")
-COMPOSED = read_description("composed")
+DESCRIPTION = read_data("sets/order")
+COMPOSED = read_data("sets/composed")
 
 
 def make_sets(folder: Path, description: dict[str, Any] = DESCRIPTION) -> Path:

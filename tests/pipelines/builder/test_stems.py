@@ -28,7 +28,7 @@ from synth.export.items import list_shards
 from synth.recipes import recipe_class, recipe_names
 from synth.scene.scene import from_text
 from tests.kit.builds import TINY, merged
-from tests.kit.cases import cases, data_cases
+from tests.kit.cases import cases, read_data
 from tests.kit.libraries import RATE, sound, write_csv
 
 RECIPES: dict[str, dict[str, Any]] = {
@@ -142,7 +142,7 @@ def test_they_change_neither_the_plan_nor_specs_without_them() -> None:
 # `acba` from caption files to shards.
 
 
-CAPTIONS = data_cases("findings/acba_captions")
+CAPTIONS = read_data("findings/acba_captions")
 
 
 @pytest.fixture(scope="module")

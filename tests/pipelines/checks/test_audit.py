@@ -206,9 +206,8 @@ def test_a_manifest_of_an_older_version_is_a_clear_error(
     copy = Path(shutil.copytree(scenes_corpus, tmp_path / "old", ignore=UNCERTIFIED))
     table = pq.read_table(copy / "samples.parquet").replace_schema_metadata({})
     pq.write_table(table, copy / "samples.parquet")
-    with pytest.raises(CorpusError, match="heard together") as caught:
+    with pytest.raises(CorpusError, match=r"heard together.*build or plan again"):
         audit(copy)
-    assert "build or plan again" in caught.value.fix
     (copy / "clips.parquet").unlink()
     with pytest.raises(CorpusError, match="clips"):
         audit(copy)

@@ -262,9 +262,8 @@ def test_a_batch_that_ranks_cannot_share_is_refused_before_anything_is_planned(
 
 
 def test_a_split_that_the_plan_has_not_is_told(tiny: Callable[..., Spec], ingested: Path) -> None:
-    with pytest.raises(SpecError, match="no split val") as caught:
+    with pytest.raises(SpecError, match=r"no split val.*train, test"):
         run_preflight(tiny(), Training(1, 1, 4, splits=("val",)), ingested, 0, Silent())
-    assert "train, test" in caught.value.fix
 
 
 # Disk, time, cost
@@ -293,9 +292,8 @@ def test_a_corpus_that_does_not_fit_the_disk_is_refused_with_the_numbers(
     tiny: Callable[..., Spec], ingested: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(disk, "free_bytes", lambda path: 1_000)
-    with pytest.raises(PlanError, match=r"needs \d+\.\d+ MB more .* 0\.00 MB are free") as caught:
+    with pytest.raises(PlanError, match=r"needs \d+\.\d+ MB more .* 0\.00 MB are free.*--out"):
         tiny_report(tiny(), ingested)
-    assert "--out" in caught.value.fix
 
 
 def test_cost_follows_from_the_users_own_numbers_alone(

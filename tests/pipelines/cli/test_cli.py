@@ -29,7 +29,7 @@ from pipelines.cli.make.sources import sources_command
 from synth.base.errors import SourceError
 from synth.sources import SOURCES, source_class
 from tests.kit.builds import PLAIN, flip, invoke, segue, segue_here
-from tests.kit.cases import cases, data_cases
+from tests.kit.cases import cases, read_data
 
 
 @pytest.mark.slow
@@ -74,7 +74,7 @@ def test_errors_are_one_line_with_the_fix_and_a_traceback_for_who_asks(tmp_path:
     assert "SpecError" in failed.stderr
 
 
-USAGE = data_cases("cli/usage")
+USAGE = read_data("cli/usage")
 USAGE += ((f"{old} a b", f"Instead of `segue {old}` use {new}.") for old, new in GUESSED.items())
 """What is typed, and what is told."""
 
@@ -199,7 +199,7 @@ def test_a_place_that_cannot_be_written_is_told_with_a_fix() -> None:
     ]
 
 
-@cases(("words", "told"), data_cases("cli/useless_options"))
+@cases(("words", "told"), read_data("cli/useless_options"))
 def test_options_that_count_for_nothing_are_refused_with_their_defaults_too(
     words: str, told: str
 ) -> None:

@@ -12,7 +12,7 @@ from pipelines.config.prefect_server import find_server
 from pipelines.config.spec import Spec
 from synth.base.errors import SegueError
 from synth.base.progress import Silent
-from tests.kit.cases import cases, data_cases
+from tests.kit.cases import cases, read_data
 
 NIGHT = "http://127.0.0.1:4200/api"
 PROFILES = """\
@@ -49,7 +49,7 @@ def test_a_server_is_configured_by_the_environment_or_the_active_profile(
     assert not find_server()
 
 
-@cases(("files", "address"), data_cases("cli/prefect_files"))
+@cases(("files", "address"), read_data("cli/prefect_files"))
 def test_files_are_read_as_prefect_does(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, files: dict[str, str], address: str
 ) -> None:

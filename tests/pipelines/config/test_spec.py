@@ -27,7 +27,7 @@ from synth.sources import SOURCES, source_class
 from synth.truth.ear import Ear
 from tests.kit.builds import invoke
 from tests.kit.cases import cases as table
-from tests.kit.cases import data_cases
+from tests.kit.cases import read_data
 
 GOOD = """\
 corpus: mine
@@ -42,10 +42,10 @@ def read(tmp_path: Path, text: str) -> Spec:
     return read_spec(path)
 
 
-ADDED = data_cases("spec/added_lines")
+ADDED = read_data("spec/added_lines")
 """Fourth lines of a spec, and what is told of them."""
-CHOSEN = data_cases("spec/chosen")
-OTHERS = data_cases("spec/others")
+CHOSEN = read_data("spec/chosen")
+OTHERS = read_data("spec/others")
 
 
 def test_errors_name_line_and_key(tmp_path: Path) -> None:

@@ -19,11 +19,11 @@ from pipelines.frozen.digests import read_published
 from synth.base.errors import SegueError, SpecError
 from synth.sources import source_class
 from tests.kit.builds import segue_here
-from tests.kit.frozen_sets import read_description
+from tests.kit.cases import read_data
 from tests.kit.started import count_receipts, kill, start_segue
 from tests.kit.waiting import wait_for
 
-DESCRIPTION = read_description("order_of_shards")
+DESCRIPTION = read_data("sets/order_of_shards")
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from pipelines.llm.wire.request import (
     bound_tokens,
     estimate_tokens,
 )
-from tests.kit.cases import data_cases
+from tests.kit.cases import read_data
 from tests.kit.llm_server import LlmServer
 from tests.kit.llm_tasks import KEY, ask_once, captions, items_of, obliging, run
 
@@ -274,7 +274,7 @@ def probed(server: LlmServer, key: str = "none") -> Capabilities:
     return asyncio.run(work())
 
 
-@pytest.mark.parametrize(("name", "options", "expected"), data_cases("llm/flavours"))
+@pytest.mark.parametrize(("name", "options", "expected"), read_data("llm/flavours"))
 def test_each_flavour_is_found_out(
     name: str, options: dict[str, Any], expected: dict[str, Any]
 ) -> None:

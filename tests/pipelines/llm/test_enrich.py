@@ -70,9 +70,8 @@ def test_answers_become_captions_of_their_samples(answers: Path, tmp_path: Path)
 
 def test_answers_that_do_not_fit_are_refused(answers: Path, tmp_path: Path) -> None:
     other = spec(enrich=[str(answers)], seed=8)
-    with pytest.raises(PlanError, match="the answer does not fit the sample") as error:
+    with pytest.raises(PlanError, match=r"the answer does not fit the sample.*segue llm run"):
         build(other, tmp_path / "out", 0)
-    assert "segue llm run" in error.value.fix
     few = spec(enrich=[str(answers)], recipe={"triplets": {"most_groups": 3}})
     with pytest.raises(PlanError, match="the plan has no such sample"):
         build(few, tmp_path / "out", 0)

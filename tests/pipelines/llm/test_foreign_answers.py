@@ -16,7 +16,7 @@ from pipelines.llm.wire.batch_api import collect, find_ended, submit
 from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings
 from pipelines.llm.wire.errors import AttemptError, FaultKind
 from pipelines.llm.wire.request import Reply, Request, Usage, find_worst_usage
-from tests.kit.cases import data_cases
+from tests.kit.cases import read_data
 from tests.kit.llm_server import LlmServer, Raw
 from tests.kit.llm_tasks import (
     KEY,
@@ -64,7 +64,7 @@ def fault(raw: Raw) -> AttemptError:
     return caught.value
 
 
-ERRORS = data_cases("llm/errors")
+ERRORS = read_data("llm/errors")
 ERRORS.append([{"error": {"code": "9" * 5000, "message": "no credits"}}, "SERVER"])
 
 
@@ -160,7 +160,7 @@ def test_content_in_parts_is_joined_and_thoughts_are_left_out(content: Any) -> N
         assert (reply.text, reply.usage) == ("Rain falls.", Usage(5, 3))
 
 
-@pytest.mark.parametrize("usage", data_cases("llm/impossible_usage"))
+@pytest.mark.parametrize("usage", read_data("llm/impossible_usage"))
 def test_impossible_usage_counts_as_the_worst(usage: Any) -> None:
     for raw in (answer(completion(usage=usage)), events(piece("Rain", "stop", usage=usage))):
         with LlmServer(raw=raw) as server:

@@ -223,9 +223,8 @@ def test_prices_are_dated_exact_and_ones_own_stand_above_the_shipped(tmp_path: P
     assert find_price("gpt-4o-mini", own).output == 2
     assert find_price("ours", own).free
     assert find_price("gpt-4o", own) == find_price("gpt-4o")
-    with pytest.raises(SpecError, match="price of model 'secret' is unknown") as caught:
+    with pytest.raises(SpecError, match=r"price of model 'secret' is unknown.*--prices"):
         find_price("secret")
-    assert "--prices" in caught.value.fix
     assert find_price("secret", local=True) is FREE
 
 

@@ -139,9 +139,8 @@ def test_an_output_is_a_parquet_file_by_its_name_and_no_input(tmp_path: Path) ->
     # `segue text probe nv a.csv --out a.csv` turned the captions into Parquet.
     with pytest.raises(SpecError, match="is the input file"):
         check_output(tmp_path / "x" / ".." / "a.parquet", None, tmp_path / "a.parquet")
-    with pytest.raises(SpecError, match="Parquet") as caught:
+    with pytest.raises(SpecError, match=r"Parquet.*a\.parquet"):
         check_output(tmp_path / "a.csv")
-    assert "a.parquet" in caught.value.fix
     check_output(tmp_path / "a.parquet", tmp_path / "b.parquet")
 
 

@@ -265,9 +265,8 @@ def test_a_store_of_one_process_is_refused_to_others_before_any_work(
     tiny: Tiny, tiny_file: Callable[..., Path], tmp_path: Path, cache: Path
 ) -> None:
     url = f"memory:/{tmp_path}"
-    with pytest.raises(SpecError, match="process, so workers cannot see it") as told:
+    with pytest.raises(SpecError, match=r"process, so workers cannot see it.*0 workers"):
         build(tiny(), Path(url), 2)
-    assert "0 workers" in told.value.fix
     assert not list(cache.rglob("*.pcm")), "no clip was read"
     with pytest.raises(StorageError, match="wrote nothing there"):
         Corpus.open(Path(f"memory:/{tmp_path}/nothing"))

@@ -13,7 +13,7 @@ import pytest
 
 from synth.corpus.corpus import Corpus
 from synth.scene.scene import Concat, Event, from_json, statement
-from tests.kit.cases import data_cases
+from tests.kit.cases import read_data
 from train.bench.corpus import corpus_benchmark
 from train.bench.metrics.measure import Metric
 from train.bench.plan import TaskPlan, TaskRefusal
@@ -200,7 +200,7 @@ def test_every_sample_that_means_the_same_is_right(row: Row, judged: Judged) -> 
 # Before and after
 
 
-@pytest.mark.parametrize(("caption", "other", "word"), data_cases("bench/exchanged"))
+@pytest.mark.parametrize(("caption", "other", "word"), read_data("bench/exchanged"))
 def test_an_exchanged_caption_differs_in_nothing_else(
     caption: str, other: str, word: str | None
 ) -> None:

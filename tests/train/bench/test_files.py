@@ -13,6 +13,7 @@ import pytest
 import soundfile
 
 from synth.base.errors import CorpusError, SpecError
+from tests.kit.cases import read_data
 from train.bench.evaluate import Evaluation, assess, data_kind, open_benchmark
 from train.bench.opening import RandomModel
 from train.bench.plan import DataKind
@@ -251,77 +252,14 @@ class Published:
     lines: list[str]
     audio: str
     tested: dict[str, str]
-    others: tuple[str, ...] = ()
+    others: Sequence[str] = ()
     elsewhere: int = 0
     facts: dict[str, str] = field(default_factory=dict)
     options: dict[str, str] = field(default_factory=dict)
 
 
-URBAN = [
-    (f"{at}-{target}-0-{fold}.wav", at, fold, target, name)
-    for at, (target, name) in enumerate([(0, "air_conditioner"), (3, "dog_bark")] * 4)
-    for fold in (1, 10)
-]
-URBAN_LINES = [
-    "slice_file_name,fsID,start,end,salience,fold,classID,class",
-    *(f"{name},{fs},0.0,4.0,1,{fold},{at},{label}" for name, fs, fold, at, label in URBAN),
-]
-URBAN_TESTED = {f"fold{fold}/{name}": label.replace("_", " ") for name, _, fold, _, label in URBAN}
-VGG_LINES = [
-    "---g-f_I2yQ,1,people marching,test",
-    "--0PQM4-hqg,30,waterfall burbling,train",
-    '--56QUhyDQM,185,"bird chirping, tweeting",test',
-    "_0a_cSbWgXU,0,people marching,test",
-]
-PUBLISHED = {
-    "UrbanSound8K": Published(
-        "UrbanSound8K/metadata/UrbanSound8K.csv",
-        URBAN_LINES,
-        "UrbanSound8K/audio",
-        URBAN_TESTED,
-        facts={"layout": "UrbanSound8K", "classes": "2", "fold": "all"},
-    ),
-    "fold 10 of UrbanSound8K": Published(
-        "UrbanSound8K/metadata/UrbanSound8K.csv",
-        URBAN_LINES,
-        "UrbanSound8K/audio",
-        {name: label for name, label in URBAN_TESTED.items() if name.startswith("fold10")},
-        elsewhere=8,
-        facts={"fold": "10"},
-        options={"fold": "10"},
-    ),
-    "VGGSound, of no header": Published(
-        "vggsound.csv",
-        VGG_LINES,
-        ".",
-        {
-            "---g-f_I2yQ_000001.wav": "people marching",
-            "--56QUhyDQM_000185.wav": "bird chirping, tweeting",
-            "_0a_cSbWgXU_000000.wav": "people marching",
-        },
-        ("waterfall burbling",),
-        elsewhere=1,
-        facts={"layout": "VGGSound", "fold": "test"},
-    ),
-    "VGGSound's table of videos": Published(
-        "test.csv",
-        ["glLQrEijrKg_000300.mp4,playing organ", 'ysd7x_yVdNA_000018.mp4,"birds, tweeting"'],
-        ".",
-        {"glLQrEijrKg_000300.wav": "playing organ", "ysd7x_yVdNA_000018.wav": "birds, tweeting"},
-        facts={"fold": "all"},
-    ),
-    "ESC-50": Published(
-        "ESC-50-master/meta/esc50.csv",
-        [
-            "filename,fold,target,category,esc10,src_file,take",
-            "1-0-A-0.wav,1,0,dog,True,0,A",
-            "2-1-A-1.wav,2,1,rooster,True,1,A",
-            "2-0-A-0.wav,2,0,dog,True,0,A",
-        ],
-        "ESC-50-master/audio",
-        {"1-0-A-0.wav": "dog", "2-1-A-1.wav": "rooster", "2-0-A-0.wav": "dog"},
-    ),
-}
+PUBLISHED = {name: Published(**facts) for name, facts in read_data("bench/published").items()}
+URBAN_TESTED = PUBLISHED["UrbanSound8K"].tested
 
 
 def write(published: Published, root: Path) -> tuple[Path, Path]:

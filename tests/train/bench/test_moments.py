@@ -19,7 +19,7 @@ from synth.base.doors import MAX_LINE
 from synth.base.errors import SegueError, SpecError
 from synth.truth.frames import Audibility
 from tests.kit.builds import segue_here
-from tests.kit.cases import cases, data_cases
+from tests.kit.cases import cases, read_data
 from tests.kit.heard_frames import HalfLevels, draw_scores
 from train.bench.corpus import corpus_benchmark
 from train.bench.metrics.events import FrameRanking, refuse_missing
@@ -222,7 +222,7 @@ def test_what_does_not_count_is_told(queries: Path, options: list[str], said: st
     assert said in ended.stderr
 
 
-@cases(("text", "message"), data_cases("bench/faulty_predictions"))
+@cases(("text", "message"), read_data("bench/faulty_predictions"))
 def test_faulty_predictions_are_named(
     queries: Path, tmp_path: Path, text: str, message: str
 ) -> None:

@@ -14,7 +14,7 @@ from pipelines.cli.texts.probe import TaggerName, probe_command
 from synth.base.errors import CorpusError, SpecError
 from synth.base.progress import Silent
 from synth.text.order.clause_swap import Probe
-from tests.kit.cases import data_cases
+from tests.kit.cases import read_data
 from train.bench.evaluate import data_kind, open_benchmark
 from train.bench.plan import DataKind
 from train.bench.settings import BenchSettings, Task
@@ -100,9 +100,8 @@ def test_audiotime_is_json_beside_its_audio(tables: Any) -> None:
     with pytest.raises(SpecError, match="JSON has no columns"):
         open_benchmark(table, file_column="event")
     table.write_text(json.dumps({"syn_1": {"event": {}}}))
-    with pytest.raises(CorpusError, match=r"syn_1.caption: Field required") as caught:
+    with pytest.raises(CorpusError, match=r"syn_1.caption: Field required.*AudioTime"):
         open_benchmark(table)
-    assert "AudioTime" in caught.value.fix
     table.write_text("{")
     with pytest.raises(CorpusError, match="is not JSON"):
         open_benchmark(table)
@@ -152,7 +151,7 @@ def test_retrieval_within_random_subsets(tables: Any) -> None:
 
 COLUMNS = ("question", "id", "audio_path", "optionA", "optionB", "optionC", "optionD", "correct")
 FIRST = "Which sound event occurs first?"
-ROWS = data_cases("bench/questions")
+ROWS = read_data("bench/questions")
 
 
 @pytest.fixture

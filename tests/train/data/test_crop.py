@@ -156,9 +156,8 @@ def test_a_sample_that_the_model_cannot_take_whole_is_told_before_training(
     cropper = Cropper(data, 1600, 0)
     positions = np.arange(len(data))
     cropper.refuse_long(positions, ALL, longest=data.longest)
-    with pytest.raises(SpecError, match=r"no part of 0\.1 s proves a caption") as error:
+    with pytest.raises(SpecError, match=r"no part of 0\.1 s proves a caption.*crop_s"):
         cropper.refuse_long(positions, ALL, longest=1600)
-    assert "crop_s" in error.value.fix
     Cropper(data, 24_000, 0).refuse_long(positions, ALL, longest=24_000)
 
 

@@ -395,9 +395,8 @@ def test_what_a_loss_is_about_must_be_there(
     for data in (singles, pairs):
         with pytest.raises(SpecError, match="needs triplets"):
             refuse_unsuitable(data, stage(TeminalB()))
-    with pytest.raises(SpecError, match="needs fully negated captions") as error:
+    with pytest.raises(SpecError, match=r"needs fully negated captions.*negation"):
         refuse_unsuitable(triplets, stage(InfoNce(), dissimilarity=0.1))
-    assert "negation" in error.value.fix
 
 
 def test_a_run_is_refused_before_it_writes(settings: Callable[..., TrainConfig]) -> None:

@@ -255,9 +255,8 @@ def test_a_cache_that_cannot_be_written_is_told(
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(Slot, "hold", refuse)
-    with pytest.raises(SpecError, match="is not writable") as told:
+    with pytest.raises(SpecError, match=r"is not writable.*\$SEGUE_CACHE"):
         mapped(corpus)
-    assert "$SEGUE_CACHE" in str(told.value.fix)
 
 
 def test_rows_share_the_room_of_copies(

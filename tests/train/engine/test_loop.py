@@ -232,9 +232,8 @@ def test_a_run_is_resumed_on_its_own_corpus_wherever_that_lies(
     shutil.copytree(settings().corpus.parents[1], moved)
     with pytest.raises(RuntimeError, match="killed"):
         train(settings(), Dies(6))
-    with pytest.raises(SpecError, match="another corpus") as error:
+    with pytest.raises(SpecError, match=r"another corpus.*--overwrite"):
         train(settings(corpus=build_corpus(seed=8)), resume=True)
-    assert "--overwrite" in error.value.fix
     config = settings(corpus=moved / "data_manifests" / "tiny")
     assert train(config, resume=True).finished
 
@@ -345,9 +344,8 @@ def test_weights_of_another_model_are_told(settings: Settings) -> None:
         first = next(iter(saved["model"]))
         saved["model"][first] = torch.zeros(3, 5)
         save_tensors(config.out / name, saved)
-    with pytest.raises(CorpusError, match="do not fit") as error:
+    with pytest.raises(CorpusError, match=r"do not fit.*train it again"):
         load_run(config.out)
-    assert "train it again" in error.value.fix
     with pytest.raises(CorpusError, match="do not fit"):
         train(config, resume=True)
 

@@ -192,9 +192,8 @@ def test_a_missing_logger_is_told_before_training(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "wandb", None)
-    with pytest.raises(SpecError, match="wandb is not installed") as error:
+    with pytest.raises(SpecError, match=r"wandb is not installed.*pip install wandb"):
         train(settings(wandb="segue"))
-    assert "pip install wandb" in error.value.fix
 
 
 def test_the_loss_of_a_stage_is_the_one_asked_for(settings: Settings, tmp_path: Path) -> None:

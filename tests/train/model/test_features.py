@@ -171,8 +171,7 @@ def test_only_frames_that_hear_the_sound_are_kept_and_the_rest_is_silence() -> N
 def test_audio_longer_than_the_input_is_told_unless_it_is_silence() -> None:
     log_mel = ClapLogMel(ClapInput.of_extractor(clap_extractor()))
     waveform = noise(6, 1, 3 * RATE)
-    with pytest.raises(SpecError, match="3 s is longer than the 2 s") as error:
+    with pytest.raises(SpecError, match=r"3 s is longer than the 2 s.*crop_s: 2"):
         log_mel(waveform)
-    assert "crop_s: 2" in error.value.fix
     waveform[:, 2 * RATE :] = 0
     assert torch.equal(log_mel(waveform), log_mel(waveform[:, : 2 * RATE]))

@@ -266,9 +266,8 @@ def test_what_cannot_be_adapted_is_told(clap_folder: Path, monkeypatch: pytest.M
     with pytest.raises(SpecError, match=r"audio\.lora: "):
         build(settings(clap_folder, Lora(target=("batch_norm",))))
     monkeypatch.setitem(sys.modules, "peft", None)
-    with pytest.raises(SpecError, match=r"audio\.lora: peft is not installed") as told:
+    with pytest.raises(SpecError, match=r"audio\.lora: peft is not installed.*segue-audio\[lora\]"):
         build(settings(clap_folder, Lora()))
-    assert "segue-audio[lora]" in told.value.fix
 
 
 # Layers that are computed again in the backward pass: the same numbers, less memory.

@@ -29,7 +29,7 @@ from transformers import (
 )
 
 from synth.base.errors import SpecError
-from tests.kit.cases import data_cases
+from tests.kit.cases import read_data
 from tests.kit.tiny_models import (
     WAVEFORM_SIZES,
     model_over,
@@ -115,9 +115,8 @@ def test_the_summary_is_the_one_token_under_a_projection(make: Any, tmp_path: Pa
 
 def test_t5_has_no_summary_and_audio_models_no_text(tmp_path: Path, hubert_folder: Path) -> None:
     t5(tmp_path)
-    with pytest.raises(SpecError, match="t5") as error:
+    with pytest.raises(SpecError, match=r"t5.*`mlp` or `transformer`"):
         tower(tmp_path, HeadKind.PROJECTION)
-    assert "`mlp` or `transformer`" in error.value.fix
     for folder in (hubert_folder, save_whisper(tmp_path / "whisper"), save_ast(tmp_path / "ast")):
         with pytest.raises(SpecError, match="does not take text"):
             tower(folder)
@@ -237,9 +236,8 @@ def test_weights_that_are_not_safetensors_are_never_opened_nor_passed_over(
     audio, text = folders
     whole = transformers_model(str(text))
     torch.save(whole.state_dict(), text / "pytorch_model.bin")
-    with pytest.raises(SpecError, match="cannot be loaded") as error:
+    with pytest.raises(SpecError, match=r"cannot be loaded.*safetensors"):
         clap(audio, text)
-    assert "safetensors" in error.value.fix
     (text / "pytorch_model.bin").unlink()
     whole.save_pretrained(text)
     again = transformers_model(str(text)).state_dict()
@@ -269,7 +267,7 @@ pathlib.Path(__file__).with_name("ran").touch()
 """
 
 
-@pytest.mark.parametrize(("name", "facts", "refused"), data_cases("models/strange_files"))
+@pytest.mark.parametrize(("name", "facts", "refused"), read_data("models/strange_files"))
 def test_code_in_a_folder_is_neither_run_nor_offered_and_odd_files_are_refused(
     folders: tuple[Path, Path],
     name: str,

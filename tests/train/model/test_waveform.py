@@ -116,9 +116,8 @@ def test_a_chunk_in_which_nothing_is_heard_is_told(hubert_folder: Path) -> None:
             found = waveform_tower(model, config, RATE)
             assert found(found.features(noise(5, 1, 200))).mask.shape == (1, 3)
             continue
-        with pytest.raises(SpecError, match="do not fit") as error:
+        with pytest.raises(SpecError, match=r"do not fit.*at least 0\.005"):
             waveform_tower(model, config, RATE)
-        assert "at least 0.005" in error.value.fix
 
 
 def test_shares_average_what_lies_in_a_chunk() -> None:
@@ -245,9 +244,8 @@ def test_a_sound_may_fill_the_input_and_not_be_longer(folder: Path) -> None:
     if folder.name == "wav2vec2-bert":
         assert ours(ours.features(longer)).mask.shape == (1, 2 * INPUT_SECONDS + 1)
         return
-    with pytest.raises(SpecError, match=r"4\.5 s is longer than the 4 s") as error:
+    with pytest.raises(SpecError, match=r"4\.5 s is longer than the 4 s.*crop_s: 4"):
         ours.features(longer)
-    assert "crop_s: 4" in error.value.fix
 
 
 def test_what_does_not_fit_is_refused(folder: Path) -> None:
