@@ -82,9 +82,7 @@ def test_what_proof_adds_to_the_papers_rules_is_asked_over_the_same_scenes() -> 
     assert parts == {("scenes",)}
 
 
-def test_a_library_of_few_sounds_gives_every_count_and_measure_that_is_claimed(
-    tmp_path: Path,
-) -> None:
+def test_few_sounds_give_every_count_and_measure_that_is_claimed(tmp_path: Path) -> None:
     # The claims asked for metrics that no test gave, and read "not tested".
     made = build_experiment(Scale.TINY)
     given = set()

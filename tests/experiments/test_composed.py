@@ -48,9 +48,7 @@ def choices(corpus: Corpus) -> list[EditChoice]:
     return list_choices(corpus, KINDS)
 
 
-def test_choices_are_all_two_edits_of_one_sample_that_only_sounds_tell_apart(
-    corpus: Corpus, choices: list[EditChoice]
-) -> None:
+def test_choices_are_told_apart_by_sounds_alone(corpus: Corpus, choices: list[EditChoice]) -> None:
     rows = corpus.samples("test").to_pylist()
     about = {each.id: each for shard in list_shards(corpus) for each in shard.subjects()}
     scenes = {row["id"]: from_text(row["scene"]) for row in rows}

@@ -124,9 +124,7 @@ def test_every_arm_is_trained_with_every_seed_and_tested(outcome: ExperimentOutc
     assert set(outcome.metrics["mlp"]) == {"order.bat"}
 
 
-def test_a_trained_model_is_found_by_the_name_of_its_arm(
-    outcome: ExperimentOutcome, machine: Machine
-) -> None:
+def test_a_model_is_found_by_its_arms_name(outcome: ExperimentOutcome, machine: Machine) -> None:
     model = machine.out / "models" / "miniature-tiny-foley" / "transformer-seed-1"
     assert model.resolve() == outcome.runs[1].config.out.resolve()
     assert (model / MODEL_FILE).is_file()
@@ -145,9 +143,7 @@ def test_what_is_done_is_not_done_again_and_results_are_the_same(
         assert (tmp_path / "first" / name).read_bytes() == (tmp_path / "second" / name).read_bytes()
 
 
-def test_a_plot_tells_more_arms_apart_than_it_has_colours(
-    outcome: ExperimentOutcome, tmp_path: Path
-) -> None:
+def test_a_plot_tells_many_arms_apart(outcome: ExperimentOutcome, tmp_path: Path) -> None:
     # The eighth arm and those after it had the colours of the first.
     first = outcome.experiment.arms[0]
     arms = tuple(replace(first, name=f"arm {number}") for number in range(9))
@@ -158,9 +154,7 @@ def test_a_plot_tells_more_arms_apart_than_it_has_colours(
     assert picture.count("<pattern ") == 2, "seven are plain, and two of their colours hatched"
 
 
-def test_a_claim_that_no_test_can_judge_is_refused_before_anything_is_trained(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_claim_without_test_is_refused(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "train", None)
     cell = Cell("transformer", "order.negatives_longer")
     for asked in (
@@ -188,9 +182,7 @@ def test_samples_of_other_corpora_take_part(machine: Machine) -> None:
     ]
 
 
-def test_what_was_tested_on_validation_is_called_so(
-    outcome: ExperimentOutcome, tmp_path: Path
-) -> None:
+def test_what_is_of_validation_is_called_so(outcome: ExperimentOutcome, tmp_path: Path) -> None:
     chosen = replace(outcome, split=ExamSplit.VAL)
     paths = write_results(chosen, "segue reproduce miniature --split val", tmp_path)
     assert paths["md"].name == "miniature-tiny-foley-val.md"
@@ -212,9 +204,7 @@ def test_some_arms_alone_are_trained_and_no_claim_about_others_is_judged(
         whole.select_arms(["transfomer"])
 
 
-def test_views_and_tests_are_told_of_before_training(
-    outcome: ExperimentOutcome, machine: Machine
-) -> None:
+def test_views_and_tests_are_told_of_first(outcome: ExperimentOutcome, machine: Machine) -> None:
     # The views of 50,000 scenes take seven seconds, in which nothing was told.
     seen = Phases()
     carry_out(outcome.experiment, outcome.seeds, machine, seen)
@@ -254,9 +244,7 @@ def test_a_library_without_the_split_is_refused_before_training(
         carry_out(miniature(), (0, 1, 2), machine, Silent(), ExamSplit.VAL)
 
 
-def test_only_runs_that_are_gone_or_unfinished_are_trained_again(
-    outcome: ExperimentOutcome, machine: Machine
-) -> None:
+def test_only_lost_runs_are_trained_again(outcome: ExperimentOutcome, machine: Machine) -> None:
     lost, killed = outcome.runs[1], outcome.runs[2]
     shutil.rmtree(lost.config.out)
     (killed.config.out / MODEL_FILE).unlink()
@@ -305,9 +293,7 @@ def test_another_setting_makes_another_run(outcome: ExperimentOutcome, machine: 
     assert runner.place_run(first.arm, 5, folders, machine).config.out != first.config.out
 
 
-def test_results_name_digests_seeds_command_and_versions(
-    outcome: ExperimentOutcome, tmp_path: Path
-) -> None:
+def test_results_name_digests_and_versions(outcome: ExperimentOutcome, tmp_path: Path) -> None:
     paths = write_results(outcome, "segue reproduce miniature --seeds 2", tmp_path)
     found = json.loads(paths["json"].read_text())
     assert found["seeds"] == [0, 1]
@@ -325,9 +311,7 @@ def test_results_name_digests_seeds_command_and_versions(
     assert "<svg" in paths["svg"].read_text()
 
 
-def test_a_view_holds_what_its_rewording_keeps(
-    outcome: ExperimentOutcome, machine: Machine
-) -> None:
+def test_a_view_holds_what_is_kept(outcome: ExperimentOutcome, machine: Machine) -> None:
     whole, view = (Corpus.open(outcome.runs[k].config.corpus) for k in (0, 2))
     assert view.samples("train").num_rows == whole.samples("train").num_rows * 2 // 3
     row = view.samples("train").to_pylist()[0]
@@ -335,9 +319,7 @@ def test_a_view_holds_what_its_rewording_keeps(
     assert (stored == view.virtual_pcm(row)).all()
 
 
-def test_a_view_that_leaves_nothing_is_refused(
-    outcome: ExperimentOutcome, machine: Machine
-) -> None:
+def test_a_view_of_nothing_is_refused(outcome: ExperimentOutcome, machine: Machine) -> None:
     nothing = CorpusView(("pairs",), lambda row: None)
     corpora = {**miniature().corpora, "ordered": nothing}
     with pytest.raises(SpecError, match="no sample is left"):

@@ -149,9 +149,7 @@ def test_sounds_are_learnt_with_idioms_and_tested_without() -> None:
 
 
 @pytest.mark.slow
-def test_a_library_of_labelled_sounds_is_heard_overlaid_with_its_labels_for_tags(
-    tmp_path: Path,
-) -> None:
+def test_labelled_sounds_are_heard_overlaid_with_labels_for_tags(tmp_path: Path) -> None:
     made = build_experiment(Scale.TINY, SOUNDS)
     spec, view = made.corpora["sounds"], made.corpora[LEARNT]
     assert "their labels for tags" in made.setup

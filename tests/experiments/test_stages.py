@@ -51,9 +51,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.mark.parametrize("scale", PAPERS_SCALES)
-def test_all_arms_learn_for_equally_many_steps_on_what_there_is(
-    scale: Scale, folders: dict[str, Path]
-) -> None:
+def test_all_arms_learn_for_equally_many_steps(scale: Scale, folders: dict[str, Path]) -> None:
     made = find_experiment("triplets", scale)
     assert len({arm.config.steps for arm in made.arms}) == 1
     data = SplitData(Corpus.open(folders["stages"]), "train", AudioMode.SHARDS)

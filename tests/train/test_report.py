@@ -226,9 +226,7 @@ def runs(tmp_path: Path) -> list[Path]:
     ]
 
 
-def test_what_runs_share_is_told_side_by_side(
-    runs: list[Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_runs_are_told_side_by_side(runs: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
     write_test(runs[1], "eval-other-test", order=0.9)
     result = compare_command(runs)
     assert list(result.facts["tests"]) == ["eval-pairs-test"], "one run alone has the other test"

@@ -273,9 +273,7 @@ def _shared_from(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.usefixtures("_shared_from")
-def test_groups_left_out_are_counted_with_the_first_of_their_kinds(
-    two: Engine, tmp_path: Path
-) -> None:
+def test_groups_left_out_are_counted_with_their_kinds(two: Engine, tmp_path: Path) -> None:
     groups = {"train": Sparse(70, 3), "test": Sparse(9, 1)}
     tally = Tally({"train": 70, "test": 9}, Shortage("", ""))
     drafted = [*draft_all(drafter_of(groups), two, tmp_path, "key")]

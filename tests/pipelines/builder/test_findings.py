@@ -110,9 +110,7 @@ def describe(places: Places) -> CommandResult:
     return describe_plan(Foley(), places, 1, 0.1, (), findings)
 
 
-def test_plan_and_build_say_the_same_to_people_and_programs(
-    places: Places, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_plan_and_build_say_the_same(places: Places, capsys: pytest.CaptureFixture[str]) -> None:
     describe(places).show()
     planned = capsys.readouterr().out
     print_summary(summary(places, Findings.read(places.manifests, SPLITS)))

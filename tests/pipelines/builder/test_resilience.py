@@ -175,9 +175,7 @@ def pages(paths: Iterator[Path]) -> int:
     return sum(-(-path.stat().st_size // PAGE) * PAGE for path in paths)
 
 
-def test_build_that_meets_a_full_disk_at_every_stage_goes_on_each_time(
-    disk: Disk, tiny_corpus: Path
-) -> None:
+def test_a_full_disk_at_any_stage_only_stops_a_build(disk: Disk, tiny_corpus: Path) -> None:
     spec, out = Spec.model_validate(TINY), disk.root / "out"
 
     def refused(free: int, workers: int) -> str:
@@ -220,9 +218,7 @@ def test_build_that_meets_a_full_disk_at_every_stage_goes_on_each_time(
     assert len(shards) == len(set(shards)) == 12
 
 
-def test_export_goes_on_where_the_disk_was_full(
-    disk: Disk, tiny_corpus: Path, tmp_path: Path
-) -> None:
+def test_an_export_goes_on_after_a_full_disk(disk: Disk, tiny_corpus: Path, tmp_path: Path) -> None:
     corpus, out = Corpus.open(tiny_corpus / "data_manifests" / "tiny"), disk.root / "exported"
     disk.leave(pages(tiny_corpus.rglob("*.tar")) // 2)
     with pytest.raises(DiskFullError, match="the disk is full"):
@@ -279,9 +275,7 @@ def test_full_disks_of_who_is_not_root_in_a_namespace(tmp_path: Path) -> None:
     ("number", "told"),
     [(errno.EDQUOT, "the disk quota is used up"), (errno.ENOSPC, "the disk is full")],
 )
-def test_quota_and_full_disk_are_told_of_the_file_that_was_meant(
-    tmp_path: Path, number: int, told: str
-) -> None:
+def test_quota_and_full_disk_are_told_of_the_file(tmp_path: Path, number: int, told: str) -> None:
     path = tmp_path / "plan.parquet"
     path.write_text("before")
 

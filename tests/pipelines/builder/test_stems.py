@@ -183,9 +183,7 @@ def make(audiocaps: Path) -> Callable[..., Corpus]:
     return make
 
 
-def test_captions_with_an_ordering_word_are_left_out_and_counted(
-    make: Callable[..., Corpus],
-) -> None:
+def test_captions_with_ordering_words_are_left_out(make: Callable[..., Corpus]) -> None:
     corpus = make()
     heard = {clip for row in corpus.samples().to_pylist() for clip in row["clips"]}
     refused = pq.read_table(corpus.folder / "quarantine.parquet").to_pylist()
@@ -199,9 +197,7 @@ def test_captions_with_an_ordering_word_are_left_out_and_counted(
     assert found.dense == 0  # a caption of a whole clip is not true of each stretch
 
 
-def test_excerpts_of_captioned_clips_are_counted_and_told(
-    audiocaps: Path, make: Callable[..., Corpus]
-) -> None:
+def test_excerpts_of_captioned_clips_are_told(audiocaps: Path, make: Callable[..., Corpus]) -> None:
     assert make().facts["excerpts_of_captioned_clips"] == 0
     corpus = make(max_event_s=2.5)
     assert corpus.facts["excerpts_of_captioned_clips"] == 2 * 14

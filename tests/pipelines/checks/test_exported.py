@@ -110,9 +110,7 @@ def test_lines_that_were_changed_are_named(manifests: Path, exports: Path, tmp_p
 
 
 @pytest.mark.parametrize("folder", ["preference"], indirect=True)
-def test_lines_that_are_missing_moved_doubled_or_no_json_are_named(
-    manifests: Path, folder: Path
-) -> None:
+def test_lines_that_are_missing_moved_or_doubled_are_named(manifests: Path, folder: Path) -> None:
     path = folder / "test.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
     for changed, faults in (
@@ -131,9 +129,7 @@ def test_lines_that_are_missing_moved_doubled_or_no_json_are_named(
 
 
 @pytest.mark.parametrize("folder", ["preference"], indirect=True)
-def test_files_that_are_missing_changed_or_lead_elsewhere_are_named(
-    manifests: Path, folder: Path, tmp_path: Path
-) -> None:
+def test_files_that_are_not_theirs_are_named(manifests: Path, folder: Path, tmp_path: Path) -> None:
     first, second, third = sorted((folder / "audio" / "test").iterdir())[:3]
     first.unlink()
     shutil.copyfile(third, second)

@@ -246,9 +246,7 @@ def test_what_is_accepted_gives_every_rank_equal_steps_and_what_is_refused_has_a
         assert min(split.share(training).units_of_ranks) > 0
 
 
-def test_a_batch_that_ranks_cannot_share_is_refused_before_anything_is_planned(
-    tiny: Callable[..., Spec], tmp_path: Path
-) -> None:
+def test_a_batch_that_ranks_cannot_share(tiny: Callable[..., Spec], tmp_path: Path) -> None:
     for training, fix in (
         (Training(8, 1, 4), "--batch 8 or more"),
         (Training(8, 1, 250), "--batch 248 or --batch 256"),
@@ -273,9 +271,7 @@ def tiny_report(spec: Spec, out: Path, **changes: Any) -> PreflightReport:
     return run_preflight(spec, Training(2, 1, 8, **changes), out, 0, Silent())[2]
 
 
-def test_the_disk_is_foretold_by_how_far_some_samples_compress(
-    tiny: Callable[..., Spec], ingested: Path, out: Path
-) -> None:
+def test_the_disk_is_foretold(tiny: Callable[..., Spec], ingested: Path, out: Path) -> None:
     foretold = tiny_report(tiny(), ingested).disk
     assert foretold.ratio.known.startswith("measured on")
     assert foretold.there == 0
@@ -296,9 +292,7 @@ def test_a_corpus_that_does_not_fit_the_disk_is_refused_with_the_numbers(
         tiny_report(tiny(), ingested)
 
 
-def test_cost_follows_from_the_users_own_numbers_alone(
-    tiny: Callable[..., Spec], ingested: Path
-) -> None:
+def test_cost_follows_from_the_users_numbers(tiny: Callable[..., Spec], ingested: Path) -> None:
     unknown = tiny_report(tiny(), ingested).to_json()
     assert all(each["cost"] is None for each in unknown["cost"].values())
     assert any("--steps-per-s" in note for note in unknown["notes"])
@@ -311,9 +305,7 @@ def test_cost_follows_from_the_users_own_numbers_alone(
     assert cost["cost"] == pytest.approx(3 * cost["gpu_hours"], abs=0.01)
 
 
-def test_a_source_without_recordings_has_no_rendering_time(
-    tiny: Callable[..., Spec], tmp_path: Path
-) -> None:
+def test_no_recordings_no_rendering_time(tiny: Callable[..., Spec], tmp_path: Path) -> None:
     spec = tiny(
         source={"vocabulary": {"labels": ["dog", "rain", "siren", "wind"], "takes": 4}},
         splits={"train": 1.0},
@@ -326,9 +318,7 @@ def test_a_source_without_recordings_has_no_rendering_time(
 # The command line
 
 
-def test_preflight_ends_with_one_json_line_and_renders_nothing(
-    tiny_file: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_preflight_renders_nothing(tiny_file: Callable[..., Path], tmp_path: Path) -> None:
     options = ["--gpus", "2", "--workers", "2", "--batch", "8", "--json"]
     done = segue_here("plan", tiny_file(), "--out", tmp_path / "out", *options)
     assert done.returncode == 0, done.stderr
@@ -341,9 +331,7 @@ def test_preflight_ends_with_one_json_line_and_renders_nothing(
     assert not list((tmp_path / "out").rglob("*.tar"))
 
 
-def test_a_refusal_is_one_error_whose_fix_mends(
-    tiny_file: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_a_refusals_fix_mends(tiny_file: Callable[..., Path], tmp_path: Path) -> None:
     options = ["--out", tmp_path / "out", "--gpus", "4", "--workers", "2", "--batch", "12"]
     failed = segue_here("plan", tiny_file(shards={"samples": 60}), *options, "--json")
     assert failed.returncode == 1
@@ -356,9 +344,7 @@ def test_a_refusal_is_one_error_whose_fix_mends(
     assert "steps on all ranks" in fixed.stdout
 
 
-def test_without_a_training_run_plan_says_what_it_always_said(
-    tiny_file: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_plan_alone_says_what_it_said(tiny_file: Callable[..., Path], tmp_path: Path) -> None:
     done = segue_here("plan", tiny_file(), "--out", tmp_path / "out", "--workers", "0", "--json")
     names = "samples seconds paths quarantined findings blocked"
     assert set(json.loads(done.stdout.splitlines()[-1])) == set(names.split())

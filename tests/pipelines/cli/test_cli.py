@@ -129,9 +129,7 @@ def test_check_finds_a_changed_shard_and_a_missing_one(tiny_corpus: Path, tmp_pa
     assert f"{shard}: missing" in failed.stderr.replace("\n", " ")
 
 
-def test_errors_of_the_system_are_told_in_one_line_too(
-    tiny_file: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_the_systems_errors_are_one_line(tiny_file: Callable[..., Path], tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     failed = segue_here(
         "build", tiny_file(), "--out", tmp_path / "file" / "x", "--no-prefect", "--json"
@@ -142,9 +140,7 @@ def test_errors_of_the_system_are_told_in_one_line_too(
     assert json.loads(failed.stdout.splitlines()[-1])["error"]
 
 
-def test_what_the_machine_or_a_damaged_file_ends_is_one_line(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_what_the_machine_ends_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     for error, said in (
         (MemoryError(), "out of memory"),
         (RecursionError("too deep"), "is damaged: too deep"),
@@ -200,9 +196,7 @@ def test_a_place_that_cannot_be_written_is_told_with_a_fix() -> None:
 
 
 @cases(("words", "told"), read_data("cli/useless_options"))
-def test_options_that_count_for_nothing_are_refused_with_their_defaults_too(
-    words: str, told: str
-) -> None:
+def test_options_that_count_for_nothing_are_refused(words: str, told: str) -> None:
     done = segue_here(*words.split())
     assert done.returncode == 1
     assert told in done.stderr
@@ -402,9 +396,7 @@ finally:
 
 
 @pytest.mark.parametrize(("given", "expected"), [(None, "passive"), ("active", "active")])
-def test_threads_wait_without_using_a_processor_unless_the_user_has_them(
-    given: str | None, expected: str
-) -> None:
+def test_threads_wait_without_using_a_processor(given: str | None, expected: str) -> None:
     environment = {key: value for key, value in os.environ.items() if key != "OMP_WAIT_POLICY"}
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
     if given is not None:

@@ -85,9 +85,7 @@ except KeyboardInterrupt:
     [SENT, TURNED, IN_EXEC, IN_CALLBACK],
     ids=["plain", "turned", "in-exec", "in-callback"],
 )
-def test_interrupt_while_the_program_is_imported_is_one_line(
-    tmp_path: Path, name: str, status: int, module: str
-) -> None:
+def test_early_interrupts_are_one_line(tmp_path: Path, name: str, status: int, module: str) -> None:
     (tmp_path / "typer.py").write_text(module.format(name=name))
     done = segue("sources", env={"PYTHONPATH": str(tmp_path)})
     assert (done.returncode, done.stdout, done.stderr) == (status, "", f"{STOPPED}; {AGAIN}\n")
@@ -184,9 +182,7 @@ def test_what_was_mended_is_told_without_a_terminal(capsys: pytest.CaptureFixtur
     assert json.loads(shown.out)["note"] == "made again: a.parquet: differs"
 
 
-def test_no_terminal_gets_plain_lines_with_the_next_command_at_the_end(
-    manifests: Path, tmp_path: Path
-) -> None:
+def test_no_terminal_gets_plain_lines(manifests: Path, tmp_path: Path) -> None:
     captions, out = tmp_path / "my captions.csv", tmp_path / "my set.parquet"
     captions.write_text(TEXTS)
     commands = [

@@ -33,9 +33,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_server_is_configured_by_the_environment_or_the_active_profile(
-    monkeypatch: pytest.MonkeyPatch, home: Path
-) -> None:
+def test_where_a_server_is_configured(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
     assert not find_server()
     monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:4200/api")
     assert find_server()

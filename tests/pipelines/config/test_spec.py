@@ -70,9 +70,7 @@ def test_errors_name_line_and_key(tmp_path: Path) -> None:
         ("edits", r"yaml:3:1: edits need samples of one length"),
     ],
 )
-def test_what_a_recipe_refuses_is_told_with_its_place(
-    tmp_path: Path, recipe: str, said: str
-) -> None:
+def test_what_a_recipe_refuses_has_its_place(tmp_path: Path, recipe: str, said: str) -> None:
     with pytest.raises(PlanError, match=said) as caught:
         read(tmp_path, re.sub("recipe: .*", f"recipe: {recipe}", GOOD))
     assert caught.value.fix
@@ -219,9 +217,7 @@ def make_esc50(
 
 # A spec's parts are written apart: each source need not meet each recipe.
 @pytest.mark.parametrize(("source", "name"), zip(SOURCES, cycle(list_starts()), strict=False))
-def test_recipes_and_sources_make_specs_with_the_defaults(
-    source: str, name: str, tmp_path: Path
-) -> None:
+def test_every_recipe_and_source_makes_a_spec(source: str, name: str, tmp_path: Path) -> None:
     read = parse_spec(parse_yaml(render_spec(name, "mine", source), "new.yaml"), tmp_path)
     start = find_start(name)
     given = {"root": f"/data/{source}"} if "root" in source_class(source).model_fields else {}
@@ -300,9 +296,7 @@ def test_a_folder_of_sounds_has_its_index_and_splits_to_test_on(tmp_path: Path) 
     assert spec.splits == {"train": 0.7, "val": 0.15, "test": 0.15}
 
 
-def test_a_relative_folder_is_found_from_the_spec(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_relative_folder_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "sounds" / "dog").mkdir(parents=True)
     (tmp_path / "sounds" / "dog" / "a.wav").touch()
     monkeypatch.chdir(tmp_path)

@@ -242,9 +242,7 @@ def test_time_limit_runs_from_when_a_process_of_the_pool_begins(tmp_path: Path) 
             it.submit(os.getpid)
 
 
-def test_time_limit_runs_from_when_a_worker_of_a_cluster_begins(
-    cluster: OwnCluster, tmp_path: Path
-) -> None:
+def test_the_time_limit_begins_with_the_call(cluster: OwnCluster, tmp_path: Path) -> None:
     with cluster.client() as client:
 
         def processes() -> set[int]:
@@ -427,9 +425,7 @@ def test_cancelled_calls_are_not_begun(cluster: OwnCluster, tmp_path: Path) -> N
     assert len(list(marks.iterdir())) == 2
 
 
-def test_workers_read_files_as_this_machine_does(
-    cluster: OwnCluster, tmp_path: Path, tiny: Tiny
-) -> None:
+def test_workers_read_files_as_here(cluster: OwnCluster, tmp_path: Path, tiny: Tiny) -> None:
     """Decoders start below a nanny, too."""
     spec = tiny(source=bells_and_drums(tmp_path / "lib"), splits={"train": 1.0})
     (tmp_path / "lib" / "bell" / "b.wav").write_bytes(b"no sound")
@@ -452,9 +448,7 @@ def test_worker_that_sees_other_files_is_an_error(
         build(tiny(source=source, splits={"train": 1.0}), tmp_path / "out", it)
 
 
-def test_worker_that_outlives_a_build_keeps_nothing_of_it(
-    cluster: OwnCluster, tmp_path: Path, tiny: Tiny
-) -> None:
+def test_a_worker_keeps_nothing_of_a_build(cluster: OwnCluster, tmp_path: Path, tiny: Tiny) -> None:
     source = bells_and_drums(tmp_path / "lib")
     for licence in ("CC0-1.0", "CC-BY-4.0"):
         source["folder"]["licence"] = licence

@@ -187,9 +187,7 @@ def test_failed_gate_is_one_clear_line_exit_code_one_and_latest_where_it_was(
     assert emitted(server, "segue.refused", out)["failed"] == ["samples"]
 
 
-def test_night_promotes_what_passes_and_leaves_the_rest_as_it_was_built(
-    server: str, out: Path, tmp_path: Path
-) -> None:
+def test_a_night_promotes_what_passes(server: str, out: Path, tmp_path: Path) -> None:
     before, made = latest(out), len(rendered_shards(out))
     spec = spec_file(tmp_path, seed=8, recipe={"triplets": {"repeats": 1}})
     refused = run("nightly", spec, out)
@@ -236,9 +234,7 @@ def test_the_documented_automation_is_taken_by_prefect(server: str) -> None:
         assert client.find_automation(made) is not None
 
 
-def test_every_stage_is_a_flow_that_ends_where_it_says(
-    server: str, tmp_path: Path, tiny_corpus: Path
-) -> None:
+def test_every_stage_is_a_flow(server: str, tmp_path: Path, tiny_corpus: Path) -> None:
     spec, out = spec_file(tmp_path), tmp_path / "staged"
     assert Path(result_of("ingest", spec, out)["index"]).is_file()
     manifests = Path(result_of("plan", spec, out)["manifests"])
@@ -253,9 +249,7 @@ def test_every_stage_is_a_flow_that_ends_where_it_says(
     assert product(out) == product(tiny_corpus)
 
 
-def test_enrichment_that_the_spec_does_not_name_is_refused_before_anything_is_asked(
-    server: str, out: Path, tmp_path: Path
-) -> None:
+def test_unnamed_enrichment_is_refused_unasked(server: str, out: Path, tmp_path: Path) -> None:
     task = {"task": "paraphrase", "out": str(tmp_path / "said.parquet"), "model": "none"}
     state = run("nightly", spec_file(tmp_path), out, nightly={"enrich": [task]})
     assert "would give no caption" in str(state.message)
@@ -281,9 +275,7 @@ def test_night_buys_the_texts_that_the_spec_names_once(
     assert generators["llm:order-negatives@1/tiny"] > 10
 
 
-def test_overlapping_run_is_refused_and_changes_nothing(
-    server: str, out: Path, tmp_path: Path
-) -> None:
+def test_an_overlapping_run_is_refused(server: str, out: Path, tmp_path: Path) -> None:
     before = product(out)
     with sole_writer(out / "data_manifests/tiny"):
         state = run("nightly", spec_file(tmp_path), out)
@@ -292,9 +284,7 @@ def test_overlapping_run_is_refused_and_changes_nothing(
     assert product(out) == before
 
 
-def test_run_whose_process_was_killed_is_marked_crashed_by_the_next(
-    server: str, out: Path, tmp_path: Path
-) -> None:
+def test_a_killed_run_is_marked_crashed(server: str, out: Path, tmp_path: Path) -> None:
     spec = spec_file(tmp_path)
     killed = subprocess.Popen(
         [sys.executable, "-c", HOLD, spec, str(out)],
@@ -364,9 +354,7 @@ def test_shard_that_meets_a_fault_is_tried_again_with_prefect_and_without(
         assert shown["nightly"]["render"]["timeout_s"] == 1234
 
 
-def test_result_survives_that_the_servers_last_answer_is_lost(
-    server: str, tiny: Callable[..., Spec], out: Path
-) -> None:
+def test_a_lost_last_answer_is_survived(server: str, tiny: Callable[..., Spec], out: Path) -> None:
     with losing_server(server) as (address, lost):
         with temporary_settings({PREFECT_API_URL: address}):
             summary = build_with_prefect(tiny(), out, 0)
@@ -426,9 +414,7 @@ async def end_all() -> None:
     await asyncio.gather(*others, return_exceptions=True)
 
 
-def test_server_that_is_not_there_is_one_clear_error(
-    tiny: Callable[..., Spec], tmp_path: Path
-) -> None:
+def test_no_server_is_one_clear_error(tiny: Callable[..., Spec], tmp_path: Path) -> None:
     with (
         temporary_settings({PREFECT_API_URL: "http://127.0.0.1:9/api"}),
         pytest.raises(SegueError, match="the Prefect server was lost: ConnectError"),

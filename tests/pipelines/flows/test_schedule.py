@@ -169,9 +169,7 @@ def test_schedule_of_a_few_seconds_runs_by_itself_and_renders_nothing(service: S
     assert {run.state for run in runs} <= {"Completed", "Running", "Cancelled", "Pending"}
 
 
-def test_schedule_is_paused_resumed_and_run_at_will_by_prefects_own_commands(
-    service: Service,
-) -> None:
+def test_a_schedule_is_paused_resumed_and_run_by_prefects_commands(service: Service) -> None:
     assert wait_for(lambda: service.completed() >= 1, 0.5)
     assert "nightly/tiny" in ask_prefect(service, "deployment", "ls")
     with known_server(service.out), get_client(sync_client=True) as client:
@@ -207,9 +205,7 @@ async def configure(pool: WorkPool, deployment: DeploymentResponse) -> dict[str,
     return configuration.env
 
 
-def test_night_is_registered_for_a_pool_with_one_run_at_a_time(
-    service: Service, tmp_path: Path
-) -> None:
+def test_a_night_is_registered_one_run_at_a_time(service: Service, tmp_path: Path) -> None:
     times = Times(cron="0 3 * * *", timezone="Europe/Berlin")
     variables = {
         "LLM_KEY": "{{ prefect.blocks.secret.llm-key }}",
@@ -256,9 +252,7 @@ def test_run_that_was_killed_while_pending_keeps_no_slot(service: Service, tmp_p
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc to look for orphans")
-def test_schedule_that_was_killed_or_interrupted_leaves_nobody_behind_and_its_next_start_goes_on(
-    service: Service,
-) -> None:
+def test_a_killed_or_interrupted_schedule_leaves_nobody_behind(service: Service) -> None:
     """It ends the schedule. Ctrl-C reaches the run that is under way, too."""
     with known_server(service.out):
         run_now()

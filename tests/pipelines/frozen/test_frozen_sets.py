@@ -127,9 +127,7 @@ def test_a_part_of_a_library_is_not_published(
     assert not (tmp_path / "published").exists()
 
 
-def test_audio_and_plans_that_differ_are_refused(
-    bench: Callable[..., dict[str, Any]], tmp_path: Path
-) -> None:
+def test_what_differs_is_refused(bench: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
     bench("--workers", "0", "--folder", tmp_path / "published")
     path = tmp_path / "published" / "tiny-v1-foley.json"
     told = json.loads(path.read_text())
@@ -184,9 +182,7 @@ def test_every_set_that_ships_is_published_over_foley_and_fits_its_sources(tmp_p
 
 
 @pytest.mark.slow
-def test_a_shipped_set_is_what_is_published(
-    bench: Callable[..., dict[str, Any]], tmp_path: Path
-) -> None:
+def test_a_shipped_set_is_published(bench: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
     found = bench("--workers", "0", name="presence-v5")
     assert found["sets"][0]["published"], found
     (record,) = read_records(tmp_path / "out")

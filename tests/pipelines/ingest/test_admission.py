@@ -104,9 +104,7 @@ def test_only_the_licences_of_the_spec_are_used(over: Callable[..., Spec], tmp_p
     assert corpus.facts["licence"] == "CC-BY-3.0"
 
 
-def test_the_licence_of_a_mix_is_in_its_sample_its_card_and_the_ledger(
-    over: Callable[..., Spec], tmp_path: Path
-) -> None:
+def test_the_licence_of_a_mix_is_told(over: Callable[..., Spec], tmp_path: Path) -> None:
     build(over(), tmp_path, 0)
     corpus, clips, _ = read(tmp_path)
     licence_of = {clip["id"]: clip["licence"] for clip in clips}
@@ -137,9 +135,7 @@ def _document(shard: Path, row: dict[str, object]) -> bytes:
     return next(sample["json"] for sample in found if sample["__key__"] == row["id"])  # type: ignore[no-any-return]
 
 
-def test_blocked_recordings_and_sounds_reach_no_sample(
-    over: Callable[..., Spec], tmp_path: Path
-) -> None:
+def test_blocked_sounds_reach_no_sample(over: Callable[..., Spec], tmp_path: Path) -> None:
     listed = tmp_path / "evaluation.txt"
     listed.write_text("# ours\nfolder/dog-1\ncat-2\n")
     build(over(block=[str(listed)]), tmp_path, 0)
@@ -177,9 +173,7 @@ def test_what_each_list_blocks_is_told_and_what_matches_nothing(
     assert first.line in shown
 
 
-def test_entries_of_clips_without_a_licence_match_all_the_same(
-    over: Callable[..., Spec], tmp_path: Path
-) -> None:
+def test_entries_of_unlicensed_clips_match(over: Callable[..., Spec], tmp_path: Path) -> None:
     listed = tmp_path / "a.txt"
     listed.write_text("dog-1\n")
     (blocked,) = plan_library(over(licences=["CC0"], block=[str(listed)]), tmp_path, 0, Silent())[
@@ -223,9 +217,7 @@ def test_wrong_names_are_told_before_any_clip_is_read(tmp_path: Path) -> None:
     assert not (tmp_path / "banks").exists()
 
 
-def test_licences_that_no_clip_has_are_told_as_such(
-    over: Callable[..., Spec], tmp_path: Path
-) -> None:
+def test_licences_of_no_clip_are_told(over: Callable[..., Spec], tmp_path: Path) -> None:
     """It was told that no clip lay in a split."""
     with pytest.raises(SourceError, match="none of 12 clips may be used") as caught:
         build(over(licences=["MIT"]), tmp_path, 0)
@@ -356,9 +348,7 @@ def reasons(found: IngestedLibrary) -> dict[str, str]:
     return {row["location"]: row["reason"] for row in found.quarantine}
 
 
-def test_paths_of_an_index_or_of_rows_out_of_the_library_are_quarantined(
-    own: Path, tmp_path: Path
-) -> None:
+def test_paths_out_of_the_library_are_quarantined(own: Path, tmp_path: Path) -> None:
     paths = ["../secret.wav", str(tmp_path / "secret.wav"), "dog/../../secret.wav", "dog/\0.wav"]
     rows = [{"path": path, "label": "dog"} for path in ("dog/good.wav", *paths)]
     pq.write_table(pa.Table.from_pylist(rows), own / "index.parquet")
@@ -373,9 +363,7 @@ def test_paths_of_an_index_or_of_rows_out_of_the_library_are_quarantined(
         assert number or told.count("(row 3 of index.parquet)") == 1
 
 
-def test_a_path_with_two_dots_is_quarantined_even_where_it_comes_back(
-    own: Path, tmp_path: Path
-) -> None:
+def test_a_path_with_two_dots_is_quarantined(own: Path, tmp_path: Path) -> None:
     (tmp_path / "other" / "deep").mkdir(parents=True)
     shutil.copy(own / "dog" / "good.wav", tmp_path / "other" / "private.wav")
     (own / "link").symlink_to(tmp_path / "other" / "deep")

@@ -182,9 +182,7 @@ def test_a_list_that_breaks_off_buys_nothing_again_and_none_is_needed() -> None:
         assert len(during(server, whole_cycle)[0]) == 8
 
 
-def test_a_batch_that_is_gone_stops_no_run_and_a_wrong_key_is_final(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_lost_batch_stops_nothing_and_a_wrong_key_all(monkeypatch: pytest.MonkeyPatch) -> None:
     with LlmServer() as server, pytest.raises(AttemptError) as caught:
         during(server, lambda endpoint: find_ended(endpoint, "batch_9"))
     assert caught.value.kind is FaultKind.BAD_REQUEST

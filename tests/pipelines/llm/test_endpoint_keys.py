@@ -149,9 +149,7 @@ def test_a_key_as_a_name_is_not_repeated() -> None:
         assert error.fix
 
 
-def test_a_variable_in_lower_case_serves_and_is_not_repeated(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_variable_in_lower_case_is_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     async def enter() -> None:
         async with Endpoint(EndpointSettings(URL, "tiny", "my_key")):
             pass

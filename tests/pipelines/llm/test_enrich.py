@@ -83,9 +83,7 @@ def test_answers_that_do_not_fit_are_refused(answers: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("generator", [None, "mymodel"])
-def test_answers_of_an_unknown_author_are_refused_by_file_and_row(
-    answers: Path, tmp_path: Path, generator: str | None
-) -> None:
+def test_unknown_authors_are_refused(answers: Path, tmp_path: Path, generator: str | None) -> None:
     table = pq.read_table(answers)
     column = pa.array([generator] * len(table), pa.string())
     table = table.set_column(table.schema.get_field_index("generator"), "generator", column)

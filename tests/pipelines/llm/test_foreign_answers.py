@@ -234,9 +234,7 @@ def test_the_budget_holds_against_negative_usage(tmp_path: Path, batch: bool) ->
 
 
 @pytest.mark.parametrize(("code", "asked"), [(402, 1), (401, 1), (400, 1), (429, 8)])
-def test_an_error_in_an_answer_ends_or_fails_or_is_asked_again(
-    tmp_path: Path, code: int, asked: int
-) -> None:
+def test_errors_in_answers_are_like_others(tmp_path: Path, code: int, asked: int) -> None:
     class Gateway(LlmServer):
         def completion(self, body: dict[str, Any], fault: str) -> dict[str, Any]:
             error = {"error": {"code": code, "message": "so it is"}}

@@ -165,9 +165,7 @@ def test_the_budget_pays_for_both_requests(tmp_path: Path, rows: list[dict[str, 
 
 
 @pytest.mark.slow
-def test_a_death_while_texts_are_verified_costs_nothing(
-    tmp_path: Path, rows: list[dict[str, Any]]
-) -> None:
+def test_a_death_while_verifying_is_free(tmp_path: Path, rows: list[dict[str, Any]]) -> None:
     source = write_rows(tmp_path / "captions.jsonl", captions(rows)[:40])
     with LlmServer(Rewriter(rows, Rates({}, 0.0)), key=KEY) as server:
         patch = "runner.judge_reply = dies(runner.judge_reply, 6)"  # Of these 2 are second ones.
@@ -199,9 +197,7 @@ def test_another_model_may_verify(tmp_path: Path, rows: list[dict[str, Any]]) ->
     assert models == {("tiny", False), ("reader", True)}
 
 
-def test_what_was_refused_can_be_asked_for_again(
-    tmp_path: Path, rows: list[dict[str, Any]]
-) -> None:
+def test_what_was_refused_is_asked_again(tmp_path: Path, rows: list[dict[str, Any]]) -> None:
     model = Rewriter(rows, Rates({"added": 0.5}, 0.0))
     source = write_rows(tmp_path / "captions.jsonl", captions(rows))
     with LlmServer(model, key=KEY) as server:

@@ -98,9 +98,7 @@ def test_who_makes_the_store_just_now_is_waited_for(tmp_path: Path) -> None:
         ends.join()
 
 
-def test_a_reply_waits_until_it_is_read_and_what_was_on_its_way_stays_paid_for(
-    store: AnswerStore,
-) -> None:
+def test_a_reply_waits_and_what_was_on_its_way_is_paid_for(store: AnswerStore) -> None:
     dies, ledger = _ledger(store), _ledger(store)
     dies.record_reply(dies.reserve(_request(), [_item("a")]), _reply(7))
     for worst in (10, 5):

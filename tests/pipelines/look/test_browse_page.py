@@ -99,9 +99,7 @@ def test_a_sibling_plays_beside_the_sample(reader: Reader, address: str) -> None
     until_shown(page, opened)
 
 
-def test_filters_change_results_and_address_without_a_new_page(
-    reader: Reader, address: str, corpus: Corpus
-) -> None:
+def test_filters_change_no_page(reader: Reader, address: str, corpus: Corpus) -> None:
     page = reader.open(address)
     page.evaluate("window.same = true")
     count = corpus.samples().column("relation").to_pylist().count("while")
@@ -185,9 +183,7 @@ def test_a_narrow_window_needs_no_sideways_scrolling(browser: Any, address: str)
     reader.context.close()
 
 
-def test_a_sample_whose_audio_is_damaged_says_so(
-    browser: Any, corpus: Corpus, tmp_path: Path
-) -> None:
+def test_a_damaged_sample_says_so(browser: Any, corpus: Corpus, tmp_path: Path) -> None:
     change = edited(lambda row: row | {"sha256": "0" * 64})
     with served(variant(corpus, tmp_path / "damaged", change)) as address:
         reader = Reader(browser)
@@ -216,9 +212,7 @@ def mode_name(mode: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("mode", MODES, ids=mode_name)
-def test_browse_is_named_ordered_and_readable(
-    browser: Any, address: str, mode: dict[str, Any]
-) -> None:
+def test_browse_is_readable(browser: Any, address: str, mode: dict[str, Any]) -> None:
     reader = Reader(browser, reduced_motion="reduce", **mode)
     page = reader.open(f"{address}/?text=dog")
     page.wait_for_function(DRAWN)
@@ -241,9 +235,7 @@ def test_an_error_is_as_readable(browser: Any, address: str, mode: dict[str, Any
 
 
 @pytest.mark.parametrize("mode", MODES, ids=mode_name)
-def test_a_report_is_named_ordered_and_readable(
-    browser: Any, report: str, mode: dict[str, Any]
-) -> None:
+def test_a_report_is_readable(browser: Any, report: str, mode: dict[str, Any]) -> None:
     reader = Reader(browser, reduced_motion="reduce", **mode)
     page = reader.open(report)
     check_accessible(page)
@@ -252,9 +244,7 @@ def test_a_report_is_named_ordered_and_readable(
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_the_focus_goes_through_a_report_as_it_is_read(
-    browser: Any, report: str, width: int
-) -> None:
+def test_the_focus_goes_through_a_report(browser: Any, report: str, width: int) -> None:
     view = {"width": width, "height": 844}
     reader = Reader(browser, reduced_motion="reduce", viewport=view)
     page = reader.open(report)

@@ -151,9 +151,7 @@ def test_manifests_alone_are_enough(old: Places, tmp_path: Path) -> None:
     assert {path for path in product(old.out) if "/old/" in path} == there.keys()
 
 
-def test_a_library_of_the_same_sounds_elsewhere_is_the_same_library(
-    filed: Places, filed_spec: Tiny, tmp_path: Path
-) -> None:
+def test_the_same_sounds_elsewhere_will_do(filed: Places, filed_spec: Tiny, tmp_path: Path) -> None:
     before = product(filed.out)
     shutil.rmtree(filed.shards)
     shutil.rmtree(filed.out / "banks")
@@ -324,9 +322,7 @@ def test_a_running_build_blocks_reproducing(old: Places) -> None:
         reproduce(old, None, 0)
 
 
-def test_the_command_line_builds_a_new_version_and_reproduces_an_old_one(
-    tiny_file: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_the_command_builds_and_reproduces(tiny_file: Callable[..., Path], tmp_path: Path) -> None:
     arguments = ["build", tiny_file(), "--version", "1.0", "--workers", "0", "--json"]
     root = ["--out", tmp_path]
     built = segue_here(*arguments, *root, "--no-prefect")
@@ -365,9 +361,7 @@ def test_arguments_that_contradict_each_other_are_refused(
             (find_version if path.is_dir() else read_request)(path, name, out)
 
 
-def test_a_version_is_asked_for_by_its_folder_or_by_name(
-    tiny_file: Callable[..., Path], tiny_corpus: Path
-) -> None:
+def test_a_version_is_asked_for(tiny_file: Callable[..., Path], tiny_corpus: Path) -> None:
     folder = tiny_corpus / "data_manifests" / "tiny"
     version = Corpus.open(folder).version
     places = Places(Store(tiny_corpus.resolve()), "tiny", version)

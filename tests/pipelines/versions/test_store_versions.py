@@ -90,9 +90,7 @@ def test_versions_at_a_store_are_listed_as_in_a_folder(folder: Path, url: str) -
     ]
 
 
-def test_gc_at_a_store_frees_what_it_said_and_nothing_else(
-    folder: Path, url: str, old: str
-) -> None:
+def test_gc_at_a_store_frees_what_it_said(folder: Path, url: str, old: str) -> None:
     note = folder / "shards" / "tiny" / old / "notes.txt"
     note.write_text("mine")
     before = product(folder)
@@ -118,9 +116,7 @@ def test_gc_at_a_store_frees_what_it_said_and_nothing_else(
     assert f"`segue rebuild {url}/{old}`" in told.value.fix
 
 
-def test_a_machine_that_builds_blocks_gc_and_reproducing_at_a_store(
-    folder: Path, url: str, old: str
-) -> None:
+def test_a_building_machine_blocks_gc_at_a_store(folder: Path, url: str, old: str) -> None:
     before = product(folder)
     lease = take_lease(Remote(f"file://{folder}"), "data_manifests/tiny/.lease", "another machine")
     with pytest.raises(CorpusError, match="is building this corpus"):
@@ -131,9 +127,7 @@ def test_a_machine_that_builds_blocks_gc_and_reproducing_at_a_store(
     assert product(folder) == before
 
 
-def test_banks_at_a_store_go_only_while_no_corpus_there_is_written(
-    folder: Path, url: str, tmp_path: Path
-) -> None:
+def test_banks_go_only_while_nobody_writes(folder: Path, url: str, tmp_path: Path) -> None:
     bank = folder / "banks" / "foley-16000"
     needed = {path.name for path in bank.glob("*.p*")}
     (bank / "part-of-another-time.pcm").write_bytes(bytes(99))
@@ -190,9 +184,7 @@ def test_a_bank_that_another_machine_fills_at_a_store_is_not_emptied(
     assert not list(bank.glob("part-*"))
 
 
-def test_a_version_at_a_store_is_reproduced_byte_for_byte(
-    folder: Path, url: str, old: str, cache: Path
-) -> None:
+def test_a_version_is_made_again_at_a_store(folder: Path, url: str, old: str, cache: Path) -> None:
     before = product(folder)
     collect_garbage(Path(url), keep=1)
     shutil.rmtree(folder / "shards" / "tiny" / NEWER)  # so that every shard must be rendered
@@ -210,9 +202,7 @@ def test_a_version_at_a_store_is_reproduced_byte_for_byte(
     assert not kept(cache)
 
 
-def test_shards_that_another_version_holds_are_copied_by_the_store(
-    folder: Path, url: str, old: str, cache: Path
-) -> None:
+def test_the_store_copies_what_it_holds(folder: Path, url: str, old: str, cache: Path) -> None:
     before = product(folder)
     collect_garbage(Path(url), keep=1)
     told = segue_here("rebuild", url, old, "--workers", "0", "--json")
@@ -274,9 +264,7 @@ def test_a_store_of_one_process_is_refused_to_others_before_any_work(
         read_request(tiny_file(), None, Path("memory://x"))
 
 
-def test_a_stage_of_another_processes_store_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_anothers_stage_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = choose_stage(f"memory:/{tmp_path}", tmp_path / "stage")
     monkeypatch.setattr(os, "getpid", lambda: 1)
     with pytest.raises(StorageError, match=r"lives in process \d+ only, and this is another"):

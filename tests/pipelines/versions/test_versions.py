@@ -307,9 +307,7 @@ def test_a_plain_build_of_a_removed_version_is_refused_with_the_fix(tiny: Tiny, 
     assert (summary.rendered, summary.skipped) == (0, 6)
 
 
-def test_a_lost_shard_of_a_finished_version_is_made_again_by_the_libraries_that_made_it(
-    tiny: Tiny, out: Path
-) -> None:
+def test_a_lost_shard_is_made_again_by_its_own_libraries(tiny: Tiny, out: Path) -> None:
     spec = tiny(version="three", seed=8, recipe={"triplets": {"repeats": 1}})
     before = product(out)
     lost = sorted((out / "shards" / "tiny" / "three").rglob("*.tar"))[0]
@@ -380,9 +378,7 @@ def test_a_build_of_another_corpus_blocks_the_banks_removal(tiny: Tiny, out: Pat
         collect_garbage(manifests(out), keep=1)
 
 
-def test_a_bank_that_is_begun_while_gc_begins_stays(
-    out: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bank_begun_meanwhile_stays(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the banks that are there when files are chosen, it holds some alone."""
     begun = out / "banks" / "begun-16000" / "part-1.pcm"
     held: list[Path] = []
@@ -451,9 +447,7 @@ def refused(tiny: Callable[..., Spec], tmp_path: Path) -> tuple[Spec, Path]:
     return spec, versions
 
 
-def test_a_refused_version_is_promoted_by_the_flag_alone_and_recorded(
-    refused: tuple[Spec, Path], tmp_path: Path
-) -> None:
+def test_only_the_flag_promotes_a_refused_one(refused: tuple[Spec, Path], tmp_path: Path) -> None:
     spec, versions = refused
     with pytest.raises(CorpusError, match="not promoted: it failed the gates samples") as error:
         build(spec, tmp_path, 0)
@@ -471,9 +465,7 @@ def test_a_refused_version_is_promoted_by_the_flag_alone_and_recorded(
     build(spec, tmp_path, 0)
 
 
-def test_a_version_is_promoted_by_hand_as_to_go_back(
-    refused: tuple[Spec, Path], tmp_path: Path
-) -> None:
+def test_an_older_version_is_promoted(refused: tuple[Spec, Path], tmp_path: Path) -> None:
     versions = refused[1]
     (versions / "latest").write_text("bad\n")
     assert segue_here("promote", versions, "goo").returncode == 0

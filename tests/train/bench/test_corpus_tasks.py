@@ -133,9 +133,7 @@ def test_what_a_heard_sound_could_be_called_is_no_absent_class(row: Row, judged:
     assert with_preference("siren before dog") == 0.0
 
 
-def test_stage_a_is_tested_on_single_and_overlaid_sounds(
-    build_corpus: Callable[..., Path], judged: Judged
-) -> None:
+def test_stage_a_is_tested_on_singles(build_corpus: Callable[..., Path], judged: Judged) -> None:
     path = build_corpus(recipe={"triplets": {"stage_a": True, "max_event_s": 1.0}})
     benchmark = corpus_benchmark(path)
     assert Task.ZSTE in benchmark.allowed
@@ -159,9 +157,7 @@ def test_samples_of_several_labels_are_ranked_by_class(triplets: Samples, judged
     )
 
 
-def test_repetitions_of_one_sound_bear_one_label(
-    build_corpus: Callable[..., Path], judged: Judged
-) -> None:
+def test_repetitions_bear_one_label(build_corpus: Callable[..., Path], judged: Judged) -> None:
     foley = {"foley": {"classes": ["dog", "cat"], "takes": 4}}
     path = build_corpus(source=foley, recipe={"counts": {}}, splits={"test": 1.0})
     data = SplitData(Corpus.open(path), "test", AudioMode.SHARDS)
@@ -201,9 +197,7 @@ def test_every_sample_that_means_the_same_is_right(row: Row, judged: Judged) -> 
 
 
 @pytest.mark.parametrize(("caption", "other", "word"), read_data("bench/exchanged"))
-def test_an_exchanged_caption_differs_in_nothing_else(
-    caption: str, other: str, word: str | None
-) -> None:
+def test_an_exchange_changes_one_word(caption: str, other: str, word: str | None) -> None:
     assert choosing.find_exchanged_word(caption, other) == word
 
 
@@ -221,9 +215,7 @@ def test_bat_finds_exchanges_of_any_kind_and_form(row: Row, judged: Judged) -> N
     assert likes_after["bat"].value == 0.5
 
 
-def test_bat_of_triplets_is_over_every_sample_before_or_after(
-    triplets: Samples, judged: Judged
-) -> None:
+def test_bat_of_triplets_is_over_before_and_after(triplets: Samples, judged: Judged) -> None:
     found = judged(choosing.plan_bat(triplets, SETTINGS), triplets, lambda one, text: 0.0)
     assert found["bat"].n == sum(one["relation"] != "while" for one in triplets.rows)
     assert found["bat"].value == 0.5

@@ -348,9 +348,7 @@ def test_faults_of_a_table_are_told(tmp_path: Path) -> None:
         score(vggsound)
 
 
-def test_a_folder_that_is_named_counts_for_more_than_the_one_beside_a_table(
-    tmp_path: Path,
-) -> None:
+def test_a_named_folder_counts_for_more_than_one_beside(tmp_path: Path) -> None:
     table, audio = write(PUBLISHED["ESC-50"], tmp_path)
     found = score(table)
     name = next(iter(PUBLISHED["ESC-50"].tested))

@@ -87,9 +87,7 @@ def test_longer_sounds_are_fused_as_transformers_does(
     assert np.abs(cut - found[-1:]).max() > 1e-2
 
 
-def test_the_first_part_is_one_that_transformers_may_draw(
-    clap_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_first_part_may_be_drawn(clap_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(np.random, "randint", lambda low, high: low)
     sounds = noises([2 * FULL])
     found, _ = embed_sounds(open_embedder(clap_folder), sounds, cut=True)

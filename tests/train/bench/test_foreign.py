@@ -150,9 +150,7 @@ def test_what_is_missing_is_told_in_one_line() -> None:
     ] == []
 
 
-def test_it_chooses_its_own_device_and_has_no_weights_to_open(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_it_chooses_its_device_and_has_no_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("train.bench.opening.torch_device", torch.device)
     with pytest.raises(SpecError, match="chooses its own device, not cuda"):
         open_embedder(Path("strange_clap:Good"), "cuda")

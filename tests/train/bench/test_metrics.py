@@ -102,9 +102,7 @@ def test_retrieval_chance_is_that_of_drawing_at_random() -> None:
 
 
 @pytest.mark.parametrize(("right", "items"), [([1], 20), ([3], 20), ([1, 2, 6], 15), ([4], 4)])
-def test_chance_of_the_median_rank_is_the_median_of_random_rankings(
-    right: list[int], items: int
-) -> None:
+def test_chance_of_the_median_rank_is_the_draws(right: list[int], items: int) -> None:
     correct = np.arange(items)[None, :] < np.array(right)[:, None]
     chance = retrieval(np.zeros((len(right), items)), correct)["median_rank"].chance
     rng = np.random.default_rng(0)

@@ -196,9 +196,7 @@ def test_a_bag_of_words_is_of_a_model() -> None:
 # What is said where there is no open_clip that hears sounds; tests/peers has one that does.
 
 
-def test_an_open_clip_without_audio_or_none_at_all_is_told(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_no_open_clip_with_audio_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     # The environment of the README has open_clip 3.
     for what in ("this open_clip has no models of sounds", "open_clip is not installed"):
         with pytest.raises(SpecError, match=what) as error:

@@ -150,9 +150,7 @@ def test_short_samples_stay_whole_and_those_that_must_are_counted(
     assert batch.audio.pcm.shape[1] == row["frames"]
 
 
-def test_a_sample_that_the_model_cannot_take_whole_is_told_before_training(
-    data: SplitData,
-) -> None:
+def test_what_the_model_cannot_take_whole_is_told(data: SplitData) -> None:
     cropper = Cropper(data, 1600, 0)
     positions = np.arange(len(data))
     cropper.refuse_long(positions, ALL, longest=data.longest)

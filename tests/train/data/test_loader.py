@@ -65,9 +65,7 @@ def assert_alike(found: Chunks, expected: Chunks) -> None:
     torch.testing.assert_close(found.values[found.mask], expected.values[expected.mask])
 
 
-def test_loader_step_and_cache_give_the_same_features(
-    made: Made, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_three_give_the_same_features(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     assembler, config, tower = made
     cpu, positions = torch.device("cpu"), [7, 0, 3, 11, 5]
     monkeypatch.setattr(audio, "_TOGETHER", 2)
@@ -271,9 +269,7 @@ def test_what_the_user_asks_for_stays(monkeypatch: pytest.MonkeyPatch) -> None:
         assert torch.get_num_threads() == before
 
 
-def test_a_thread_that_computes_alone_leaves_the_others_theirs(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_who_computes_alone_takes_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(ASKED, raising=False)
     monkeypatch.setattr(loader, "processors", lambda: 4)
     with share_processors(1), ThreadPoolExecutor(2, "alone", compute_alone) as pool:

@@ -100,9 +100,7 @@ def test_single_samples_keep_to_the_weights_after_every_step(
         assert step >= 5 or {row["relation"] for row in rows} == {"before"}
 
 
-def test_processes_share_out_the_same_samples_and_the_same_step_is_the_same(
-    mixed: TrainConfig,
-) -> None:
+def test_processes_share_samples_and_a_step_is_the_same(mixed: TrainConfig) -> None:
     _, alone = load(mixed)
     halves = [load(mixed, rank, 2)[1] for rank in range(2)]
     for step in (0, 7):
@@ -160,9 +158,7 @@ def test_relations_of_a_stage_are_about_the_corpus_alone(settings: Settings, twi
     assert told[True] == {"before", "after", "while"}
 
 
-def test_a_mixed_run_resumes_to_equal_bits_wherever_its_corpora_lie(
-    mixed: TrainConfig, twin: Path, other: Path
-) -> None:
+def test_a_mixed_run_resumes_anywhere(mixed: TrainConfig, twin: Path, other: Path) -> None:
     whole = mixed.scale_steps(6)
     train(whole)
     broken = whole.model_copy(update={"out": whole.out.with_name("broken")})
@@ -247,9 +243,7 @@ def captioned(tmp_path_factory: pytest.TempPathFactory, build_corpus: Callable[.
 WHATS = ("a hum", "a steady tone", "someone whistles", "a sine wave", "a beep")
 
 
-def test_plain_captions_are_told_in_all_their_words_and_apart_from_each_other(
-    settings: Settings, captioned: Path
-) -> None:
+def test_plain_captions_are_told_apart(settings: Settings, captioned: Path) -> None:
     config = settings(mix=(Mix(corpus=captioned, weight=0.5),), batch=12)
     data, loader = load(config)
     (own,) = data.mixed
@@ -309,9 +303,7 @@ def test_samples_are_those_of_the_corpora_in_their_shares(corpus: Path, pairs: P
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_any_number_of_workers_gives_the_same_batches(
-    corpus: Path, pairs: Path, workers: int
-) -> None:
+def test_workers_do_not_change_the_batches(corpus: Path, pairs: Path, workers: int) -> None:
     alone = ids(list(islice(BlendedCorpora({corpus: 0.7, pairs: 0.3}, batch=4, seed=5), 8)))
     data = BlendedCorpora({corpus: 0.7, pairs: 0.3}, batch=4, seed=5)
     loader = DataLoader(data, batch_size=None, num_workers=workers)
@@ -380,9 +372,7 @@ def stage(loss: Loss, **changes: Any) -> Stage:
     return Stage(steps=1, loss=loss, **changes)
 
 
-def test_what_a_loss_is_about_must_be_there(
-    corpus: Path, build_corpus: Callable[..., Path]
-) -> None:
+def test_a_loss_has_what_it_is_about(corpus: Path, build_corpus: Callable[..., Path]) -> None:
     triplets = opened(corpus)
     singles = opened(build_corpus(recipe=STAGE_A))
     pairs = opened(build_corpus(recipe=ACBA, splits={"train": [1, 2, 3]}))

@@ -101,9 +101,7 @@ def test_training_leaves_the_global_random_state_alone(settings: Settings) -> No
     assert torch.equal(before, torch.get_rng_state())
 
 
-def test_a_run_is_not_overwritten_unasked_nor_resumed_with_other_settings(
-    settings: Settings,
-) -> None:
+def test_a_run_is_neither_overwritten_nor_changed_unasked(settings: Settings) -> None:
     train(settings())
     with pytest.raises(SpecError, match="holds a run"):
         train(settings())
@@ -209,9 +207,7 @@ def test_a_run_without_receipts_resumes_and_says_so(
     assert equal(config.out, undisturbed())
 
 
-def test_a_checkpoint_that_does_not_fit_is_one_line_and_the_run_goes_on(
-    settings: Settings, undisturbed: Callable[..., Path]
-) -> None:
+def test_a_full_disk_ends_in_one_line(settings: Settings, undisturbed: Callable[..., Path]) -> None:
     config = settings()
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))

@@ -140,9 +140,7 @@ def load_start(config: TrainConfig) -> dict[str, Tensor]:
     return {name: value.detach() for name, value in model.named_parameters()}
 
 
-def test_training_stops_when_validation_finds_nothing_better(
-    settings: Settings, tmp_path: Path
-) -> None:
+def test_training_stops_when_nothing_gets_better(settings: Settings, tmp_path: Path) -> None:
     config = settings(stages=(Stage(steps=100),), eval_every=1, patience=3, lr=0.05)
     result = train(config)
     assert result.finished
@@ -188,9 +186,7 @@ def test_tensorboard_shows_the_log_and_nothing_twice(settings: Settings) -> None
     assert [event.step for event in events.Scalars("val_loss")] == [4, 8, 12]
 
 
-def test_a_missing_logger_is_told_before_training(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_logger_is_told(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "wandb", None)
     with pytest.raises(SpecError, match=r"wandb is not installed.*pip install wandb"):
         train(settings(wandb="segue"))
@@ -306,9 +302,7 @@ def tuning(settings: Settings, sounds: Path, clap_folder: Path) -> TrainConfig:
 
 
 @pytest.mark.slow
-def test_all_of_it_resumes_to_equal_bits_and_is_exported(
-    tuning: TrainConfig, tmp_path: Path
-) -> None:
+def test_all_of_it_resumes_and_is_exported(tuning: TrainConfig, tmp_path: Path) -> None:
     precision = torch.get_float32_matmul_precision()
     train(tuning)
     assert torch.get_float32_matmul_precision() == precision

@@ -165,9 +165,7 @@ def test_a_gradient_that_is_not_finite_is_never_applied(
         assert equal(undisturbed(), broken.out)
 
 
-def test_a_fault_is_told_when_figures_are_read_and_nothing_after_it_is_applied(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fault_is_told_with_figures(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """Until then nobody waits for the device: it leaves out the step, and those that follow."""
     learn, seen = loop.train_step, list[list[Tensor]]()
 

@@ -140,9 +140,7 @@ def test_other_heads_lie_beside_the_towers(
         )
 
 
-def test_texts_are_cut_where_the_run_cut_them(
-    clap_folder: Path, make_run: Any, tmp_path: Path
-) -> None:
+def test_texts_are_cut_as_in_the_run(clap_folder: Path, make_run: Any, tmp_path: Path) -> None:
     folder = make_run(clap_config(str(clap_folder)))
     save(folder, tmp_path / "out")
     longest = "dog " * 100
@@ -187,9 +185,7 @@ def test_a_run_with_other_towers_is_told_which_and_what_to_do(
     assert not list(tmp_path.glob(".*partial"))
 
 
-def test_nothing_is_written_over_and_nothing_is_left_of_a_failure(
-    make_run: Any, tmp_path: Path
-) -> None:
+def test_nothing_is_written_over_nor_left_behind(make_run: Any, tmp_path: Path) -> None:
     base = save_clap(tmp_path / "base", seed=2)
     folder = make_run(clap_config(str(base)))
     out = tmp_path / "out"

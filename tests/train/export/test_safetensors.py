@@ -154,9 +154,7 @@ def test_the_command_names_every_format() -> None:
     assert list(MODEL_FORMATS) == list(ModelFormat)
 
 
-def test_names_on_the_hub_are_base_models_and_folders_are_not(
-    make_run: Any, tmp_path: Path
-) -> None:
+def test_names_on_the_hub_are_base_models(make_run: Any, tmp_path: Path) -> None:
     def front(card: str) -> dict[str, Any]:
         found: dict[str, Any] = yaml.safe_load(card.split("---\n")[1])
         return found

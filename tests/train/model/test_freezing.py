@@ -300,9 +300,7 @@ def learn_once(config: ModelConfig, rate: int, recompute: bool) -> tuple[Clap, t
 
 
 @pytest.mark.parametrize("kind", ["clap", "adapted clap", "frozen clap", "hubert"])
-def test_gradients_are_the_same_and_less_is_kept(
-    clap_folder: Path, hubert_folder: Path, kind: str
-) -> None:
+def test_the_gradients_are_the_same(clap_folder: Path, hubert_folder: Path, kind: str) -> None:
     config, rate = clap_config(str(clap_folder)), CLAP_RATE
     if kind == "adapted clap":
         adapted = config.audio.model_copy(update={"lora": Lora(dropout=0.2)})

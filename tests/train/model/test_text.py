@@ -145,9 +145,7 @@ def qwen3(folder: Path) -> Any:
 @pytest.mark.parametrize("make", [gpt2, qwen3])
 @pytest.mark.parametrize("head", list(HeadKind))
 @torch.no_grad()
-def test_of_a_causal_model_the_last_word_is_the_one_token(
-    make: Any, head: HeadKind, tmp_path: Path
-) -> None:
+def test_the_last_word_is_the_one_token(make: Any, head: HeadKind, tmp_path: Path) -> None:
     theirs = make(tmp_path)
     found = tower(tmp_path, head)(IDS, MASK)
     assert found.mask.tolist() == [[True], [True]]
@@ -175,9 +173,7 @@ def test_modernbert_has_a_token_for_every_word(tmp_path: Path) -> None:
         (save_modernbert, ("layers.1.", "final_norm.")),
     ],
 )
-def test_the_last_layer_and_the_norm_behind_it_can_be_trained_alone(
-    make: Any, last: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_the_last_layer_is_trained_alone(make: Any, last: tuple[str, ...], tmp_path: Path) -> None:
     found = tower(make(tmp_path))
     parts = {id(one) for part in found.last_modules() for one in part.parameters()}
     names = {name for name, one in found.named_parameters() if id(one) in parts}
@@ -230,9 +226,7 @@ def test_both_towers_encode(folders: tuple[Path, Path]) -> None:
     assert ids.mask.sum(dim=1).tolist() == [3, 6]
 
 
-def test_weights_that_are_not_safetensors_are_never_opened_nor_passed_over(
-    folders: tuple[Path, Path],
-) -> None:
+def test_only_safetensors_are_opened(folders: tuple[Path, Path]) -> None:
     audio, text = folders
     whole = transformers_model(str(text))
     torch.save(whole.state_dict(), text / "pytorch_model.bin")
@@ -252,9 +246,7 @@ def test_a_corpus_at_another_rate_than_the_model_is_told(folders: tuple[Path, Pa
     assert "sample_rate: 24000" in error.value.fix
 
 
-def test_a_model_that_is_not_there_or_takes_no_waveform_is_told(
-    folders: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_no_model_or_no_waveform_is_told(folders: tuple[Path, Path], tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="cannot be loaded"):
         clap(tmp_path, folders[1])
     with pytest.raises(SpecError, match="is no audio tower"):

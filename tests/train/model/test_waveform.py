@@ -65,9 +65,7 @@ def test_a_map_is_the_whole_heard_once(hubert_folder: Path) -> None:
 
 @pytest.mark.parametrize("tokens", [TokenKind.CHUNKS, TokenKind.MAP])
 @torch.no_grad()
-def test_layers_are_mixed_by_a_convolution_that_starts_as_their_mean(
-    hubert_folder: Path, tokens: TokenKind
-) -> None:
+def test_a_mix_of_layers_starts_as_mean(hubert_folder: Path, tokens: TokenKind) -> None:
     mixing = waveform_model(hubert_folder, tokens, LayerMix.CONV)
     waveform = noise(2, 1, CHUNK)
     states = torch.stack(hidden(hubert_folder, waveform))
@@ -80,9 +78,7 @@ def test_layers_are_mixed_by_a_convolution_that_starts_as_their_mean(
     assert torch.allclose(found, 2 * states[1].mean(dim=1)[0], atol=1e-5)
 
 
-def test_training_draws_nothing_that_a_resumed_run_would_not_draw_again(
-    hubert_folder: Path,
-) -> None:
+def test_training_draws_what_a_resumed_run_draws_again(hubert_folder: Path) -> None:
     training = waveform_model(hubert_folder, TokenKind.CHUNKS).train()
     chunks = training.features(noise(3, 1, CHUNK))
     found = []
@@ -92,9 +88,7 @@ def test_training_draws_nothing_that_a_resumed_run_would_not_draw_again(
     assert torch.equal(*found)
 
 
-def test_it_has_no_summary_and_may_hear_waveform_as_it_is(
-    hubert_folder: Path, tmp_path: Path
-) -> None:
+def test_it_may_hear_waveform_as_it_is(hubert_folder: Path, tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="no summary of the whole"):
         waveform_model(hubert_folder, TokenKind.POOLED)
     transformers_model(str(hubert_folder)).save_pretrained(tmp_path)
@@ -259,9 +253,7 @@ def test_what_does_not_fit_is_refused(folder: Path) -> None:
         assert "at least" in error.value.fix
 
 
-def test_a_folder_whose_preprocessor_names_no_class_or_another_is_opened(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_a_preprocessor_of_no_or_another_name_will_do(folder: Path, tmp_path: Path) -> None:
     """The model tells its kind: a wav2vec2-BERT without a name was taken for a wav2vec 2.0."""
     copy = tmp_path / folder.name
     shutil.copytree(folder, copy)
