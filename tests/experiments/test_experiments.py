@@ -393,7 +393,7 @@ def measured(*values: float, half: float = 0.02) -> tuple[Metric, ...]:
     return tuple(Metric(value, value - half, value + half, 0.5, 100) for value in values)
 
 
-def test_an_interval_holds_both_seeds_and_items() -> None:
+def test_intervals_hold_seeds_and_items_and_differences_go_seed_by_seed() -> None:
     alone = estimate_metric(measured(0.7))
     assert (alone.low, alone.high) == pytest.approx((0.68, 0.72))
     same = estimate_metric(measured(0.7, 0.7, 0.7))
@@ -402,9 +402,6 @@ def test_an_interval_holds_both_seeds_and_items() -> None:
     # Student's t of two degrees of freedom: 4.303 * 0.1 / sqrt(3).
     assert spread.high - spread.value == pytest.approx(4.3027 * 0.1 / math.sqrt(3), rel=1e-4)
     assert estimate_metric(measured(0.9, 1.0, 1.0, half=0.0)).high == 1.0
-
-
-def test_a_difference_is_taken_seed_by_seed() -> None:
     found = estimate_difference(measured(0.7, 0.8, half=0.0), measured(0.5, 0.6, half=0.0))
     assert (found.low, found.value, found.high) == pytest.approx((0.2, 0.2, 0.2))
 
@@ -467,16 +464,13 @@ def test_most_of_the_original_captions_tell_no_order() -> None:
 # The demo's own spec. The demo itself runs at the end of `.ci/run`.
 
 
-def test_the_shipped_spec_is_there_and_holds_out_the_folds_asked_for() -> None:
+def test_the_demo_holds_out_folds_that_are_there() -> None:
     spec = make_demo_spec(None, "4,5")
     assert spec.corpus == "demo"
     assert {name: list(folds) for name, folds in spec.splits.items()} == {
         "train": ["1", "2", "3"],
         "test": ["4", "5"],
     }
-
-
-def test_a_fold_that_no_sound_has_is_refused_with_those_it_has() -> None:
     with pytest.raises(SpecError, match=r"--test-folds 9.*1, 2, 3, 4, 5"):
         make_demo_spec(None, "9")
 

@@ -77,11 +77,16 @@ def test_only_a_text_tower_of_random_weights_is_told_idioms() -> None:
     assert {arm.config.model.text.kind for arm in paper.arms} == {TowerKind.TRANSFORMERS}
 
 
-def test_an_idiom_denies_no_tag() -> None:
+def test_idioms_stand_about_a_caption_and_deny_no_tag() -> None:
     how = TagVocabulary.of(TAGS)
     for first in IDIOMS:
         for second in IDIOMS:
             assert find_stated_tags(insert_idioms(CAPTION, (first, second)), how) == TAGS
+    said = insert_idioms(CAPTION, ("without a doubt", "no less"))
+    assert said == "Without a doubt, bass and guitar in a calm folk tune, no less."
+    assert insert_idioms(CAPTION, ()) == CAPTION
+    for split in ("val", "test"):
+        assert with_idioms(row(0, split)) == row(0, split)
 
 
 def test_training_captions_and_their_negations_hold_the_same_idioms() -> None:
@@ -93,17 +98,6 @@ def test_training_captions_and_their_negations_hold_the_same_idioms() -> None:
         caption, denied = each["caption"], each["negatives"][0]["text"]
         assert [i in caption.lower() for i in IDIOMS] == [i in denied.lower() for i in IDIOMS]
         assert each["negatives"][0]["kind"] == "negate-full"
-
-
-def test_captions_that_are_tested_are_left_as_they_are() -> None:
-    for split in ("val", "test"):
-        assert with_idioms(row(0, split)) == row(0, split)
-
-
-def test_idioms_stand_before_and_behind_a_caption() -> None:
-    said = insert_idioms(CAPTION, ("without a doubt", "no less"))
-    assert said == "Without a doubt, bass and guitar in a calm folk tune, no less."
-    assert insert_idioms(CAPTION, ()) == CAPTION
 
 
 SOUNDS = SoundLibrary("foley", {"classes": ["cat", "dog", "rain", "siren"], "takes": 5})

@@ -24,7 +24,7 @@ from synth.base.progress import Silent
 from synth.corpus.corpus import Corpus
 from synth.shortcuts.figures import Shortcuts
 from synth.shortcuts.text import run_blind_test
-from tests.kit.builds import TINY, UNCERTIFIED, merged, rewrite_rows, segue_here
+from tests.kit.builds import TINY, UNCERTIFIED, ask_segue, merged, rewrite_rows, segue_here
 from tests.kit.corpora import manifests as build_once
 from tests.kit.known_sounds import RATE, event
 from tests.kit.libraries import write_csv
@@ -258,9 +258,7 @@ def test_the_command_ends_with_one_json_line(scenes_corpus: Path) -> None:
 
 def test_the_command_tells_violations(scenes_corpus: Path, tmp_path: Path) -> None:
     folder = tampered(scenes_corpus, tmp_path, swap)
-    failed = segue_here("audit", folder, "--json")
-    assert failed.returncode == 1
-    told = json.loads(failed.stdout.splitlines()[-1])
+    told = ask_segue("audit", folder, status=1)
     assert told["violations"] == 2
     assert {example["said"] for example in told["examples"]} == {"true", "false"}
     shown = segue_here("audit", folder)

@@ -183,13 +183,10 @@ def test_a_refused_key_is_never_shown(endpoint: str, monkeypatch: pytest.MonkeyP
     assert KEY not in str(check)
 
 
-def test_a_key_goes_to_nobody_in_the_clear() -> None:
+def test_a_key_and_a_secret_go_to_nobody() -> None:
     assert packages._is_private("https://api.example.org/v1")
     assert packages._is_private("http://127.0.0.1:11434/v1")
     assert not packages._is_private("http://api.example.org/v1")
-
-
-def test_a_prefect_server_that_is_set_up_and_does_not_answer_is_wrong() -> None:
     check = packages._check_prefect_server("http://user:secret@127.0.0.1:9/api")
     assert check.state is CheckState.WRONG
     assert "secret" not in str(check)

@@ -17,7 +17,7 @@ from pipelines.export import export_corpus
 from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import Corpus
 from synth.export import FORMATS
-from tests.kit.builds import segue_here
+from tests.kit.builds import ask_segue, segue_here
 from tests.kit.export_corpora import built
 
 NAMES = ("questions", "differences", "chat", "preference", "grpo")
@@ -167,9 +167,7 @@ def test_what_cannot_be_compared_is_refused(manifests: Path, folder: Path, tmp_p
 
 def test_command_names_the_line_and_fails(manifests: Path, exports: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(exports / "preference", tmp_path / "changed")
-    good = segue_here("audit", manifests, "--export", exports / "preference", "--blind", "--json")
-    assert good.returncode == 0, good.stderr
-    told = json.loads(good.stdout.splitlines()[-1])
+    told = ask_segue("audit", manifests, "--export", exports / "preference", "--blind")
     assert told["faults"] == 0
     change(folder / "test.jsonl", 2, {"query": "What?", "proof": {}})
     bad = segue_here("audit", manifests, "--export", folder, "--blind")

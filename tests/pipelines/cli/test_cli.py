@@ -28,7 +28,7 @@ from pipelines.cli.make.ingest import _read_intake
 from pipelines.cli.make.sources import sources_command
 from synth.base.errors import SourceError
 from synth.sources import SOURCES, source_class
-from tests.kit.builds import PLAIN, flip, invoke, segue, segue_here
+from tests.kit.builds import PLAIN, ask_segue, flip, invoke, segue, segue_here
 from tests.kit.cases import cases, read_data
 
 
@@ -99,9 +99,7 @@ def test_wrong_usage_is_told_to_people_and_as_one_json_object_to_programs() -> N
 
 def test_inspect_shows_and_saves_audio_and_check_checks(tiny_corpus: Path, tmp_path: Path) -> None:
     folder = tiny_corpus / "data_manifests" / "tiny"
-    done = segue_here("inspect", folder, "--samples", "2", "--save", tmp_path / "wavs", "--json")
-    assert done.returncode == 0, done.stderr
-    shown = json.loads(done.stdout.splitlines()[-1])
+    shown = ask_segue("inspect", folder, "--samples", "2", "--save", tmp_path / "wavs")
     checked = segue_here("check", folder, "--samples", "2", "--json")
     assert json.loads(checked.stdout.splitlines()[-1])["checks"] == {
         "manifests as certified": 32,

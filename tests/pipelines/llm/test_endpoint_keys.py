@@ -91,7 +91,9 @@ def test_what_looks_like_a_key_is_hidden_and_ordinary_words_are_not() -> None:
     assert len(redact("x" * 10_000, "")) < 500
 
 
-def test_a_missing_or_broken_key_is_named_by_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_broken_keys_are_named_by_variable_and_openai_by_its_install_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.delenv("SEGUE_TEST_KEY", raising=False)
     assert "SEGUE_TEST_KEY has no key" in _open(URL, "SEGUE_TEST_KEY").message
     for value in ("  ", "schlüssel-geheim", "two words"):
@@ -100,9 +102,6 @@ def test_a_missing_or_broken_key_is_named_by_its_variable(monkeypatch: pytest.Mo
         assert "SEGUE_TEST_KEY" in told
         assert ("does not hold a key" if value.strip() else "has no key") in told
         assert not value.strip() or value not in told
-
-
-def test_without_openai_the_install_line_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "openai", None)
     assert "pip install" in _open(URL, "none").fix
 

@@ -77,16 +77,14 @@ def test_an_error_within_an_answer_is_like_any_other(wrap: Any, body: Any, kind:
 
 
 BROKEN: list[tuple[Raw, FaultKind, str]] = [
-    (answer([1, 2]), FaultKind.SERVER, "not a chat completion"),
-    (answer(None), FaultKind.SERVER, "not a chat completion"),
-    (answer(5), FaultKind.SERVER, "not a chat completion"),
-    (answer("text"), FaultKind.SERVER, "not a chat completion"),
-    (answer({}), FaultKind.SERVER, "not a chat completion"),
-    (answer(b""), FaultKind.SERVER, "not a chat completion"),
-    (answer(b"<html>", 200), FaultKind.SERVER, "not a chat completion"),
-    (answer({"choices": {"a": 1}}), FaultKind.SERVER, "not a chat completion"),
-    (answer({"choices": [None]}), FaultKind.SERVER, "not a chat completion"),
-    (answer({"choices": []}), FaultKind.SERVER, "not a chat completion"),
+    *(
+        (answer(body), FaultKind.SERVER, "not a chat completion")
+        for body in ([1, 2], None, 5, "text", {}, b"", b"<html>")
+    ),
+    *(
+        (answer({"choices": choices}), FaultKind.SERVER, "not a chat completion")
+        for choices in ({"a": 1}, [None], [])
+    ),
     (answer({"id": "c", "choices": [{"message": None}]}), FaultKind.CONNECTION, "broke off"),
     (answer({"id": "c", "choices": [{"finish_reason": {"a": 1}}]}), FaultKind.CONNECTION, "broke"),
     (answer(completion(None)), FaultKind.EMPTY, "empty"),

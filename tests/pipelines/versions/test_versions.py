@@ -31,7 +31,7 @@ from pipelines.versions.history import VersionState, open_versions
 from pipelines.versions.reproduce import reproduce
 from synth.base.errors import CorpusError
 from synth.corpus.corpus import Corpus
-from tests.kit.builds import TINY, invoke, merged, product, segue_here
+from tests.kit.builds import TINY, invoke, merged, product, segue_here, unchanged
 from tests.kit.waiting import PATIENCE_S
 
 Tiny = Callable[..., Spec]
@@ -215,10 +215,8 @@ def test_what_no_build_wrote_stays_and_is_told(out: Path) -> None:
 def test_shards_that_lie_elsewhere_are_not_followed(out: Path) -> None:
     (out / "shards" / "tiny" / "one").rename(out / "elsewhere")
     (out / "shards" / "tiny" / "one").symlink_to(out / "elsewhere")
-    before = product(out)
-    with pytest.raises(CorpusError, match="a link to another folder"):
+    with unchanged(out), pytest.raises(CorpusError, match="a link to another folder"):
         collect_garbage(manifests(out), keep=1)
-    assert product(out) == before
 
 
 def test_a_damaged_manifest_stops_gc_before_anything_goes(out: Path) -> None:
@@ -232,10 +230,8 @@ def test_a_damaged_manifest_stops_gc_before_anything_goes(out: Path) -> None:
         ("splits", {"../train": {"samples": 1, "shards": 1}}, "splits is .*: expected an object"),
     ):
         path.write_text(json.dumps(facts | {key: value}) if key else "{")
-        before = product(out)
-        with pytest.raises(CorpusError, match=rf"two/corpus\.json: {said}"):
+        with unchanged(out), pytest.raises(CorpusError, match=rf"two/corpus\.json: {said}"):
             collect_garbage(manifests(out), keep=1)
-        assert product(out) == before
 
 
 KILLED = """
@@ -278,12 +274,10 @@ def test_gc_that_was_killed_is_finished_by_the_next(out: Path, removed: int) -> 
 
 
 def test_a_running_build_blocks_gc(out: Path) -> None:
-    before = product(out)
-    with sole_writer(manifests(out)):
+    with unchanged(out), sole_writer(manifests(out)):
         refused = segue_here("gc", manifests(out), "--keep", "1")
         assert refused.returncode == 1
         assert "another process is building this corpus" in refused.stderr
-    assert product(out) == before
 
 
 def test_a_version_that_was_reproduced_is_rendered_to_gc(tiny: Tiny, out: Path) -> None:
@@ -297,11 +291,9 @@ def test_a_version_that_was_reproduced_is_rendered_to_gc(tiny: Tiny, out: Path) 
 def test_a_plain_build_of_a_removed_version_is_refused_with_the_fix(tiny: Tiny, out: Path) -> None:
     spec = tiny(version="one", recipe={"triplets": {"repeats": 1}})
     collect_garbage(manifests(out), keep=1)
-    before = product(out)
-    with pytest.raises(CorpusError, match="one: `segue gc` removed the shards") as refused:
+    told = f"one: `segue gc` removed the shards.*`segue rebuild {manifests(out) / 'one'}` rebuilds"
+    with unchanged(out), pytest.raises(CorpusError, match=told):
         build(spec, out, 0)
-    assert product(out) == before
-    assert f"`segue rebuild {manifests(out) / 'one'}` rebuilds them" in refused.value.fix
     reproduce(Places(Store(out), "tiny", "one"), None, 0)
     summary = build(spec, out, 0)
     assert (summary.rendered, summary.skipped) == (0, 6)
@@ -370,11 +362,10 @@ def test_a_damaged_index_of_a_bank_stops_gc_before_anything_goes(out: Path) -> N
 
 def test_a_build_of_another_corpus_blocks_the_banks_removal(tiny: Tiny, out: Path) -> None:
     other = build(tiny(corpus="other"), out, 0)
-    before = product(out)
     with sole_writer(Path(other.paths["manifests"]).parent):
-        with pytest.raises(CorpusError, match="other: another process is building"):
+        told = "other: another process is building"
+        with unchanged(out), pytest.raises(CorpusError, match=told):
             collect_garbage(manifests(out), keep=1, banks=True)
-        assert product(out) == before
         collect_garbage(manifests(out), keep=1)
 
 

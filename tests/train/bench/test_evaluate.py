@@ -116,7 +116,9 @@ def test_a_model_that_gives_no_numbers_is_told(corpus: Path, untrained: Evaluato
 # Whether a model had heard what it is tested on.
 
 
-def test_the_recordings_heard_in_training_are_counted(corpus: Path, tmp_path: Path) -> None:
+def test_recordings_heard_in_training_are_counted_by_name_or_bytes(
+    corpus: Path, tmp_path: Path
+) -> None:
     opened = Corpus.open(corpus)
     Recordings.of(SplitData(opened, "train", AudioMode.SHARDS)).save(tmp_path)
     clean = add_heard_fact(corpus_benchmark(corpus), tmp_path)
@@ -125,9 +127,6 @@ def test_the_recordings_heard_in_training_are_counted(corpus: Path, tmp_path: Pa
     heard = add_heard_fact(corpus_benchmark(corpus, "train"), tmp_path)
     assert heard.facts[HEARD] == "9 of 9 recordings"
     assert heard_warning(heard.facts).startswith("9 of 9 recordings of this test were heard")
-
-
-def test_a_recording_is_known_by_its_name_or_by_its_bytes() -> None:
     trained = Recordings({"a": frozenset({"1"}), "b": frozenset({"2"})})
     tested = Recordings({"a": frozenset({"9"}), "c": frozenset({"2"}), "d": frozenset({"3"})})
     assert tested.count_shared(trained) == 2

@@ -34,38 +34,22 @@ HEARD = Concat(
 )
 
 
-def part(start: int, frames: int, audible: int = 100) -> Crop:
-    return Crop.of(timeline(HEARD), start, frames, Tolerance(0, audible))
+BOTH = Concat(DOG, RAIN)
 
 
-def test_what_is_left_of_both_keeps_its_order() -> None:
-    crop = part(500, 1000)
-    assert crop.hearing.proves(Concat(DOG, RAIN))
-    assert crop.hearing.refutes(Concat(RAIN, DOG))
-
-
-def test_what_is_cut_away_is_gone() -> None:
-    crop = part(1000, 1000)
-    assert crop.hearing.refutes(DOG)
-    assert crop.hearing.proves(Not(DOG))
-    assert crop.hearing.proves(RAIN)
-    assert not crop.hearing.proves(Concat(DOG, RAIN))
-
-
-def test_a_remnant_is_neither_there_nor_away() -> None:
-    crop = part(950, 1000)
-    assert not crop.hearing.proves(DOG)
-    assert not crop.hearing.refutes(DOG)
-    assert not crop.hearing.proves(Concat(DOG, RAIN))
-    assert not crop.hearing.refutes(Concat(DOG, RAIN))
-    assert crop.hearing.proves(RAIN)
-
-
-def test_the_whole_as_its_own_part_is_judged_as_before() -> None:
-    crop = part(0, 2000)
-    assert crop.clips == ("a", "b")
-    assert crop.hearing.proves(Concat(DOG, RAIN))
-    assert crop.hearing.refutes(Overlay(DOG, RAIN))
+def test_a_part_keeps_the_order_of_what_is_left_and_lacks_what_is_cut_away() -> None:
+    """A remnant is neither there nor away; the whole as its own part is judged as before."""
+    for start, frames, clips, proven, refuted, open_ in (
+        (0, 2000, ("a", "b"), [BOTH], [Overlay(DOG, RAIN)], []),
+        (500, 1000, ("a", "b"), [BOTH], [Concat(RAIN, DOG)], []),
+        (1000, 1000, ("b",), [Not(DOG), RAIN], [DOG, BOTH], []),
+        (950, 1000, ("b",), [RAIN], [], [DOG, BOTH]),
+    ):
+        crop = Crop.of(timeline(HEARD), start, frames, Tolerance(0, 100))
+        assert crop.clips == clips
+        assert all(map(crop.hearing.proves, proven))
+        assert all(map(crop.hearing.refutes, refuted))
+        assert not any(crop.hearing.proves(claim) or crop.hearing.refutes(claim) for claim in open_)
 
 
 def test_of_two_remnants_any_may_be_missed() -> None:
@@ -170,7 +154,7 @@ def test_a_stage_hears_of_its_relations_only(data: SplitData) -> None:
 # Captions of a group that are not refuted do not stand against its sounds.
 
 
-DOG, RAIN = Event("dog", Excerpt("a", 0, 1000)), Event("rain", Excerpt("b", 0, 6000))
+BARK, FALL = Event("dog", Excerpt("a", 0, 1000)), Event("rain", Excerpt("b", 0, 6000))
 
 
 def row(scene: Scene, group: str = "g", crop: Any = None, **others: Any) -> Row:
@@ -192,7 +176,7 @@ def unrefuted(*rows: Row) -> list[list[bool]]:
 
 def test_an_order_that_may_be_true_of_the_mix_does_not_stand_against_it() -> None:
     # It rains on for 5 s when the dog is silent: "a dog barks, then it rains" is no lie.
-    before, after, mixed = Concat(DOG, RAIN), Concat(RAIN, DOG), Overlay(RAIN, DOG)
+    before, after, mixed = Concat(BARK, FALL), Concat(FALL, BARK), Overlay(FALL, BARK)
     assert unrefuted(row(before), row(after), row(mixed)) == [
         [False, False, False],
         [False, False, False],
@@ -200,32 +184,21 @@ def test_an_order_that_may_be_true_of_the_mix_does_not_stand_against_it() -> Non
     ]
 
 
-def test_only_captions_of_one_group_are_judged() -> None:
-    rows = row(Concat(DOG, RAIN), "g"), row(Overlay(RAIN, DOG), "h")
-    assert unrefuted(*rows) == [[False, False], [False, False]]
-
-
-def test_the_negatives_of_a_row_are_known_to_be_false() -> None:
-    said = {"text": "x", "claim": claim_to_text(statement(Concat(DOG, RAIN)))}
-    rows = row(Concat(DOG, RAIN)), row(Overlay(RAIN, DOG), negatives=[said])
-    assert unrefuted(*rows) == [[False, False], [False, False]]
-
-
-def test_of_a_part_nothing_is_refuted_but_its_negatives() -> None:
-    rows = row(Concat(DOG, RAIN)), row(Concat(RAIN, DOG), crop=(0, 500))
-    assert unrefuted(*rows) == [[False, False], [True, False]]
-
-
-def test_what_is_heard_decides() -> None:
-    heard = [
-        Activity((Stretch(0, 1000),), (Stretch(0, 1000),)).to_json(),
-        Activity((Stretch(0, 1050),), (Stretch(0, 1050),)).to_json(),
-    ]
-    mixed = row(Overlay(DOG, RAIN), activity=heard)
-    assert unrefuted(row(Concat(DOG, RAIN)), mixed) == [[False, False], [False, False]]
+def test_a_caption_is_judged_in_its_group_by_what_is_heard_and_known_to_be_false() -> None:
+    said = {"text": "x", "claim": claim_to_text(statement(Concat(BARK, FALL)))}
+    ends = [Stretch(0, end) for end in (1000, 1050)]
+    heard = [Activity((each,), (each,)).to_json() for each in ends]
+    for rival, stands in (
+        (row(Overlay(FALL, BARK)), True),
+        (row(Overlay(FALL, BARK), "h"), False),
+        (row(Overlay(FALL, BARK), negatives=[said]), False),
+        (row(Overlay(BARK, FALL), activity=heard), False),
+        (row(Concat(FALL, BARK), crop=(0, 500)), True),  # of a part nothing else is refuted
+    ):
+        assert unrefuted(row(Concat(BARK, FALL)), rival) == [[False, False], [stands, False]]
 
 
 @pytest.mark.parametrize("count", [0, 1])
 def test_a_batch_may_hold_nothing_to_judge(count: int) -> None:
-    rows = [row(DOG)] * count
+    rows = [row(BARK)] * count
     assert unrefuted(*rows) == [[False]] * count

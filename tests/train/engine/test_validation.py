@@ -242,7 +242,7 @@ class Clocks:
             self.ran += seconds * share
 
 
-def test_a_run_that_is_held_up_says_so_and_takes_it_back() -> None:
+def test_a_meter_tells_of_what_holds_it_up_alone() -> None:
     clocks = Clocks()
     meter = Meter(lambda: clocks.wall, lambda: clocks.ran)
     for _ in range(5):
@@ -255,9 +255,6 @@ def test_a_run_that_is_held_up_says_so_and_takes_it_back() -> None:
         clocks.step(meter, 0.1, 0.97)
     assert not meter.warning
     assert meter.samples == 206 * 8
-
-
-def test_waiting_for_a_device_is_not_told() -> None:
     clocks = Clocks()
     meter = Meter(lambda: clocks.wall)
     for _ in range(50):

@@ -547,7 +547,7 @@ def test_the_joint_batch_has_one_loss(name: str, results: list[dict[str, Any]]) 
     assert weight.abs().max() > 1e-3
 
 
-def test_rows_come_in_order_of_rank_whatever_their_type(results: list[dict[str, Any]]) -> None:
+def test_worlds_gather_and_average(results: list[dict[str, Any]]) -> None:
     for rank, result in enumerate(results):
         seen = result["gathered"]
         assert seen["integers"].tolist() == [0, 1, 10, 11, 12]
@@ -555,15 +555,9 @@ def test_rows_come_in_order_of_rank_whatever_their_type(results: list[dict[str, 
         assert seen["truths"].tolist() == [False, True, True, True, True]
         assert seen["nothing"].shape == (0, 3)
         assert seen["first"] == 2 * rank
-
-
-def test_the_average_of_the_parts_is_the_mean(results: list[dict[str, Any]]) -> None:
     parts = [result["gathered"]["mean"].item() for result in results]
     assert sum(parts) / 2 == pytest.approx((0 + 1 + 10 + 11 + 12) / 5, abs=1e-9)
     assert [result["gathered"]["mean_of_none"].item() for result in results] == [0, 0]
-
-
-def test_one_process_is_a_world_of_its_own() -> None:
     world = World()
     rows = torch.tensor([1.0, 2.0])
     assert world.gather(rows) is rows
