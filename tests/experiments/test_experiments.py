@@ -113,7 +113,9 @@ def outcome(machine: Machine) -> ExperimentOutcome:
     return carry_out(miniature(), (0, 1), machine, Silent())
 
 
-def test_every_arm_is_trained_with_every_seed_and_tested(outcome: ExperimentOutcome) -> None:
+def test_every_arm_is_trained_with_every_seed_and_found_by_name(
+    outcome: ExperimentOutcome, machine: Machine
+) -> None:
     assert [(run.arm.name, run.seed) for run in outcome.runs] == [
         ("transformer", 0),
         ("transformer", 1),
@@ -122,9 +124,6 @@ def test_every_arm_is_trained_with_every_seed_and_tested(outcome: ExperimentOutc
     ]
     assert {len(each) for metrics in outcome.metrics.values() for each in metrics.values()} == {2}
     assert set(outcome.metrics["mlp"]) == {"order.bat"}
-
-
-def test_a_model_is_found_by_its_arms_name(outcome: ExperimentOutcome, machine: Machine) -> None:
     model = machine.out / "models" / "miniature-tiny-foley" / "transformer-seed-1"
     assert model.resolve() == outcome.runs[1].config.out.resolve()
     assert (model / MODEL_FILE).is_file()

@@ -218,7 +218,6 @@ def test_clips_outside_of_all_splits_count_for_nothing() -> None:
 
 # With the setting set that is named, what was told is gone.
 
-
 RATE = 16_000
 TWO = {"dog": [1.0] * 4, "rain": [1.0] * 4}
 THREE = TWO | {"siren": [1.0] * 4}

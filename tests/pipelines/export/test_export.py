@@ -475,7 +475,7 @@ def test_mlcroissant_accepts_the_description_and_reads_by_it(
         assert (len(pcm), rate) == (rows[name]["frames"], rows[name]["sample_rate"])
 
 
-def test_checksums_of_the_description_are_those_of_the_files(corpus: Corpus) -> None:
+def test_the_description_has_checksums_and_the_hub_takes_the_card(corpus: Corpus) -> None:
     described = json.loads((corpus.shards / "croissant.json").read_text())["distribution"]
     files = [each for each in described if each["@type"] == "cr:FileObject"]
     assert {file["contentUrl"] for file in files} == {
@@ -485,9 +485,6 @@ def test_checksums_of_the_description_are_those_of_the_files(corpus: Corpus) -> 
     for file in files:
         data = (corpus.shards / file["contentUrl"]).read_bytes()
         assert hashlib.sha256(data).hexdigest() == file["sha256"]
-
-
-def test_hugging_face_hub_accepts_the_card(corpus: Corpus) -> None:
     card = DatasetCard.load(corpus.shards / "README.md")
     assert card.data.license == "cc0-1.0"
     assert card.data.language == ["en"]

@@ -131,7 +131,7 @@ def test_another_name_or_seed_is_the_cause(base: Path, make: Make) -> None:
     assert found.shards.same == 0
 
 
-def test_a_setting_of_the_recipe_is_the_cause_with_both_values(base: Path, make: Make) -> None:
+def test_settings_of_the_recipe_are_the_cause_with_both_values(base: Path, make: Make) -> None:
     other = make(recipe={"triplets": {"crossfade_s": 0.125}})
     found = compare(base, other)
     only(found, "settings")
@@ -139,9 +139,6 @@ def test_a_setting_of_the_recipe_is_the_cause_with_both_values(base: Path, make:
     assert kinds(found.samples) == {"changed": differing(base, other, "scene")}
     assert set(reasons(found.samples, "changed")) == {"scene", "audio"}
     assert found.samples.same == differing(base, other, "scene", same=True) > 0
-
-
-def test_more_of_the_same_adds_samples_and_takes_shards_over(base: Path, make: Make) -> None:
     found = compare(base, make(recipe={"triplets": {"repeats": 3}}))
     assert found.settings == (ValueChange("recipe.triplets.repeats", 2, 3),)
     assert (found.samples.a, found.samples.b, kinds(found.samples)) == (36, 54, {"added": 18})

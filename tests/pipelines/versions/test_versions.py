@@ -110,13 +110,10 @@ def test_versions_are_listed_oldest_first_with_what_is_left_of_them(out: Path) -
     assert found[0].to_json()["digest"] == digest
 
 
-def test_no_cell_is_cut_on_a_narrow_terminal(out: Path) -> None:
+def test_listings_cut_nothing_and_count_hard_links_once(out: Path) -> None:
     shown = invoke(versions_command, manifests(out), env={"COLUMNS": "30"}).stdout
     assert "rendered, latest" in shown
     assert "…" not in shown
-
-
-def test_hard_links_are_counted_once(out: Path) -> None:
     shown = json.loads(segue_here("versions", manifests(out), "--json").stdout)
     folders = [root / name for root in (manifests(out), out / "shards" / "tiny") for name in NAMES]
     assert shown["bytes"] == on_disk(*folders)
@@ -212,11 +209,15 @@ def test_what_no_build_wrote_stays_and_is_told(out: Path) -> None:
     assert tars(out, "one") == 0
 
 
-def test_shards_that_lie_elsewhere_are_not_followed(out: Path) -> None:
+def test_what_stops_gc_stops_it_before_anything_goes(out: Path) -> None:
     (out / "shards" / "tiny" / "one").rename(out / "elsewhere")
     (out / "shards" / "tiny" / "one").symlink_to(out / "elsewhere")
     with unchanged(out), pytest.raises(CorpusError, match="a link to another folder"):
         collect_garbage(manifests(out), keep=1)
+    with unchanged(out), sole_writer(manifests(out)):
+        refused = segue_here("gc", manifests(out), "--keep", "1")
+        assert refused.returncode == 1
+        assert "another process is building this corpus" in refused.stderr
 
 
 def test_a_damaged_manifest_stops_gc_before_anything_goes(out: Path) -> None:
@@ -271,13 +272,6 @@ def test_gc_that_was_killed_is_finished_by_the_next(out: Path, removed: int) -> 
         "three": VersionState.RENDERED,
     }
     assert sorted(path.name for path in (out / "shards" / "tiny").iterdir()) == ["three"]
-
-
-def test_a_running_build_blocks_gc(out: Path) -> None:
-    with unchanged(out), sole_writer(manifests(out)):
-        refused = segue_here("gc", manifests(out), "--keep", "1")
-        assert refused.returncode == 1
-        assert "another process is building this corpus" in refused.stderr
 
 
 def test_a_version_that_was_reproduced_is_rendered_to_gc(tiny: Tiny, out: Path) -> None:

@@ -152,14 +152,11 @@ def test_one_fold_is_tested_against_the_classes_of_all(tables: Any) -> None:
         classes_benchmark(table, tables.audio, fold="9")
 
 
-def test_a_file_has_one_category(tables: Any) -> None:
+def test_a_file_has_one_category_and_a_template_one_slot(tables: Any) -> None:
     name = tables.sound("low", "low")
     table = tables.write(("filename", "category"), (name, "low"), (name, "high"))
     with pytest.raises(CorpusError, match=r"row 3: .* already has a row"):
         classes_benchmark(table, tables.audio)
-
-
-def test_a_template_has_one_slot() -> None:
     for template in ("no slot", "{} and {}"):
         with pytest.raises(SpecError, match="template"):
             BenchSettings(templates=(template,))
@@ -191,7 +188,7 @@ def test_audio_that_is_too_long_is_refused_or_cut_and_counted(tables: Any) -> No
     assert found.metrics["zste_t1"].value == 1.0
 
 
-def test_a_file_that_is_no_audio_is_named(tables: Any) -> None:
+def test_files_of_no_audio_or_two_of_a_name_are_told(tables: Any) -> None:
     tables.audio.mkdir()
     (tables.audio / "a.wav").write_bytes(b"RIFF and no more")
     table = tables.write(
@@ -199,9 +196,6 @@ def test_a_file_that_is_no_audio_is_named(tables: Any) -> None:
     )
     with pytest.raises(CorpusError, match=r"a\.wav"):
         tables.assess(classes_benchmark(table, tables.audio))
-
-
-def test_two_files_of_one_name_are_ambiguous(tables: Any) -> None:
     tables.sound("low", "low", "a.wav")
     tables.sound("low", "low", "a.flac")
     table = tables.write(("file_name", "caption"), ("a", "low"))

@@ -26,11 +26,8 @@ def order(keep_groups: bool, seed: int = 0, batch: int = 8) -> BatchOrder:
     return BatchOrder.of(POOL, GROUPS, batch, keep_groups, seed, "stage-0")
 
 
-def test_a_pool_smaller_than_a_batch_is_one_batch() -> None:
+def test_a_small_pool_is_one_batch_and_what_fits_none_is_told() -> None:
     assert sorted(order(keep_groups=False, batch=64).batch(3).tolist()) == POOL.tolist()
-
-
-def test_what_fits_no_batch_is_told() -> None:
     with pytest.raises(SpecError, match="a group of 3 samples does not fit a batch of 2"):
         order(keep_groups=True, batch=2)
     with pytest.raises(SpecError, match="cannot be shared by 9"):

@@ -168,13 +168,10 @@ def test_the_fully_negated_caption_is_told_apart(music: SplitData) -> None:
     assert not any(texts.negatives)
 
 
-def test_words_that_settings_add_are_known(music: SplitData) -> None:
+def test_what_settings_add_is_known_and_a_part_told_by_its_own_tags(music: SplitData) -> None:
     assert added_words(TextSampling(), music.tags) == frozenset()
     added = added_words(TextSampling(p_insert=Ramp(start=0.5, end=0.5)), music.tags)
     assert {"without", *(tag.name for tags in music.tags.values() for tag in tags)} <= added
-
-
-def test_a_part_is_told_by_the_tags_of_what_is_heard_in_it(music: SplitData) -> None:
     first, second = rows(music)[:2]
     clips = [*first["clips"], *second["clips"]]
     both = replace(first.retell(clips=clips), heard=tuple(second["clips"]))

@@ -476,15 +476,12 @@ def test_the_loss_is_the_mean_over_judged_tokens_and_sounds(seed: int) -> None:
     assert frame_loss(batch, World()).item() == pytest.approx(oracle(batch), abs=1e-12)
 
 
-def test_more_tokens_than_states_or_fewer_are_no_fault() -> None:
+def test_other_counts_of_tokens_and_nothing_to_judge_are_no_fault() -> None:
     batch = make(1)
     wider = dataclasses.replace(batch, frames=torch.cat([batch.frames, batch.frames], dim=1))
     assert frame_loss(wider, World()).item() == pytest.approx(oracle(batch), abs=1e-12)
     narrow = dataclasses.replace(batch, frames=batch.frames[:, :3])
     assert frame_loss(narrow, World()).item() == pytest.approx(oracle(narrow), abs=1e-12)
-
-
-def test_nothing_to_judge_costs_nothing() -> None:
     batch = make(3)
     silent = dataclasses.replace(batch, states=torch.full_like(batch.states, FAINT))
     assert frame_loss(silent, World()).item() == 0
