@@ -61,13 +61,13 @@ def seeded() -> None:
 
 
 def test_training_alone_changes_chunks_each_in_its_own_way() -> None:
-    assert torch.equal(SpecAugment(4, 2, frames=3).eval()(chunks()), chunks())
-    assert torch.equal(SpecAugment(0, 0).train()(chunks()), chunks())
     found = SpecAugment(4, 2).train()(chunks())
     assert found.shape == chunks().shape
     assert len({tuple(chunk[:, 0].tolist()) for chunk in found}) > 20
     torch.manual_seed(0)
     assert torch.equal(found, SpecAugment(4, 2).train()(chunks()))
+    assert torch.equal(SpecAugment(4, 2, frames=3).eval()(chunks()), chunks())
+    assert torch.equal(SpecAugment(0, 0).train()(chunks()), chunks())
 
 
 def test_a_shift_moves_all_bands_alike_and_not_far() -> None:
