@@ -101,9 +101,7 @@ def test_what_ignores_the_instruction_or_the_target_is_at_chance(seed: int, igno
     assert score_choices(some, prefer) == BY_CONSTRUCTION
 
 
-def test_baselines_without_the_source(
-    sets: Path, corpus: Corpus, choices: list[EditChoice]
-) -> None:
+def test_baselines_lack_the_source(sets: Path, corpus: Corpus, choices: list[EditChoice]) -> None:
     (built,) = read_records(sets)
     assert built.text_only == BY_CONSTRUCTION
     by_labels, by_spectrum = built.baselines.values()

@@ -113,9 +113,7 @@ def outcome(machine: Machine) -> ExperimentOutcome:
     return carry_out(miniature(), (0, 1), machine, Silent())
 
 
-def test_every_arm_is_trained_with_every_seed_and_found_by_name(
-    outcome: ExperimentOutcome, machine: Machine
-) -> None:
+def test_every_arm_is_trained_and_found(outcome: ExperimentOutcome, machine: Machine) -> None:
     assert [(run.arm.name, run.seed) for run in outcome.runs] == [
         ("transformer", 0),
         ("transformer", 1),
@@ -179,13 +177,6 @@ def test_samples_of_other_corpora_take_part(machine: Machine) -> None:
     assert [(each.corpus.parent.name, each.weight) for each in other.config.mix] == [
         ("miniature-ordered", 0.25)
     ]
-
-
-def test_what_is_of_validation_is_called_so(outcome: ExperimentOutcome, tmp_path: Path) -> None:
-    chosen = replace(outcome, split=ExamSplit.VAL)
-    paths = write_results(chosen, "segue reproduce miniature --split val", tmp_path)
-    assert paths["md"].name == "miniature-tiny-foley-val.md"
-    assert "these are no results" in paths["md"].read_text()
 
 
 def test_some_arms_alone_are_trained_and_no_claim_about_others_is_judged(
@@ -292,7 +283,9 @@ def test_another_setting_makes_another_run(outcome: ExperimentOutcome, machine: 
     assert runner.place_run(first.arm, 5, folders, machine).config.out != first.config.out
 
 
-def test_results_name_digests_and_versions(outcome: ExperimentOutcome, tmp_path: Path) -> None:
+def test_results_name_digests_and_what_is_of_validation(
+    outcome: ExperimentOutcome, tmp_path: Path
+) -> None:
     paths = write_results(outcome, "segue reproduce miniature --seeds 2", tmp_path)
     found = json.loads(paths["json"].read_text())
     assert found["seeds"] == [0, 1]
@@ -308,17 +301,20 @@ def test_results_name_digests_and_versions(outcome: ExperimentOutcome, tmp_path:
     assert "| mlp | " in text
     assert "at chance" in text
     assert "<svg" in paths["svg"].read_text()
+    chosen = replace(outcome, split=ExamSplit.VAL)
+    paths = write_results(chosen, "segue reproduce miniature --split val", tmp_path)
+    assert paths["md"].name == "miniature-tiny-foley-val.md"
+    assert "these are no results" in paths["md"].read_text()
 
 
-def test_a_view_holds_what_is_kept(outcome: ExperimentOutcome, machine: Machine) -> None:
+def test_a_view_holds_what_is_kept_and_never_nothing(
+    outcome: ExperimentOutcome, machine: Machine
+) -> None:
     whole, view = (Corpus.open(outcome.runs[k].config.corpus) for k in (0, 2))
     assert view.samples("train").num_rows == whole.samples("train").num_rows * 2 // 3
     row = view.samples("train").to_pylist()[0]
     stored = view.stored_pcm("train", row["shard"], row["offset"], row["size"])
     assert (stored == view.virtual_pcm(row)).all()
-
-
-def test_a_view_of_nothing_is_refused(outcome: ExperimentOutcome, machine: Machine) -> None:
     nothing = CorpusView(("pairs",), lambda row: None)
     corpora = {**miniature().corpora, "ordered": nothing}
     with pytest.raises(SpecError, match="no sample is left"):

@@ -129,13 +129,10 @@ def test_sounds_at_once_are_told_by_their_labels_and_denied_by_half_and_all_of_t
     assert told_by_labels(overlay(3)) == told_by_labels(overlay(3))
 
 
-def test_what_a_caption_of_sounds_claims_does_not_depend_on_their_order() -> None:
+def test_sounds_are_claimed_in_any_order_and_learnt_with_idioms() -> None:
     one, other = (overlay(1, labels) for labels in (("dog", "rain"), ("rain", "dog")))
     assert told_by_labels(one)["claim"] == told_by_labels(other)["claim"]
     assert told_by_labels(one)["claim"] == '{"and":[{"event":"dog"},{"event":"rain"}]}'
-
-
-def test_sounds_are_learnt_with_idioms_and_tested_without() -> None:
     learnt = [learnt_by_labels(overlay(number)) for number in range(60)]
     assert any(idiom in row["caption"].lower() for row in learnt for idiom in IDIOMS)
     held_out = {**overlay(1), "split": "test"}

@@ -101,9 +101,7 @@ def test_the_table_is_read_before_the_hub(tmp_path: Path, monkeypatch: pytest.Mo
         ("path,label", "", "no column of captions among path, label"),
     ],
 )
-def test_columns_are_found_by_their_usual_names(
-    header: str, columns: str, fault: str, tmp_path: Path
-) -> None:
+def test_columns_have_usual_names(header: str, columns: str, fault: str, tmp_path: Path) -> None:
     table, index = tmp_path / "my.csv", tmp_path / "index.csv"
     rows = [["a/1.wav", "x", "train"], ["../b/2.wav", "y", "val"]]
     cells = [",".join(row[: header.count(",") + 1]) for row in rows]

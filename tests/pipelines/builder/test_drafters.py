@@ -166,9 +166,7 @@ def test_a_plan_of_workers_has_the_same_bytes(
 @pytest.mark.parametrize(
     "groups", [{"train": Failing(70, 30)}, {"a": Uneven(8), "b": Failing(9, 0)}]
 )
-def test_the_first_group_that_cannot_be_made_is_told(
-    two: Engine, tmp_path: Path, groups: Mapping[str, Groups]
-) -> None:
+def test_the_first_fault_is_told(two: Engine, tmp_path: Path, groups: Mapping[str, Groups]) -> None:
     told = []
     for where in (CountingEngine(two, width=0), CountingEngine(two)):
         with pytest.raises(PlanError) as error:

@@ -428,16 +428,13 @@ def test_a_sound_in_two_splits_is_found(corpus: Callable[..., Path], corpus_a: P
     assert pair.by == "sound"
 
 
-def test_a_catalogue_without_fingerprints_is_compared(corpus_a: Path, tmp_path: Path) -> None:
+def test_catalogues_without_fingerprints_or_clips_are_told(corpus_a: Path, tmp_path: Path) -> None:
     old = shutil.copytree(Corpus.open(corpus_a).folder, tmp_path / "old", ignore=UNCERTIFIED)
     clips = pq.read_table(old / "clips.parquet")
     pq.write_table(clips.drop_columns(["fingerprint"]), old / "clips.parquet")
     found = compare_corpora(corpus_a, old)
     assert (found.by_recording, found.by_bytes, found.by_sound) == (4, 4, 0)
     assert (found.unheard_a, found.unheard_b) == (0, 4)
-
-
-def test_a_catalogue_that_lacks_clips_is_an_error(corpus_a: Path, tmp_path: Path) -> None:
     torn = shutil.copytree(Corpus.open(corpus_a).folder, tmp_path / "torn", ignore=UNCERTIFIED)
     pq.write_table(pq.read_table(torn / "clips.parquet").slice(1), torn / "clips.parquet")
     with pytest.raises(CorpusError, match="lacks clip"):

@@ -62,9 +62,7 @@ def name_faults(corpus: Path, folder: Path) -> list[tuple[str, int, str]]:
 @pytest.mark.parametrize(
     "name", sorted({*FORMATS} - {"lance", "edits", "edits-hf", "edits-webdataset"})
 )
-def test_an_export_of_each_format_is_what_its_corpus_makes(
-    manifests: Path, exports: Path, tmp_path: Path, name: str
-) -> None:
+def test_each_export_is_faithful(manifests: Path, exports: Path, tmp_path: Path, name: str) -> None:
     folder = exports / name
     if name not in NAMES:
         folder = tmp_path / name

@@ -151,9 +151,7 @@ equal_groups = st.builds(
 
 
 @given(equal_groups | sizes, st.integers(1, 40), counts, st.booleans())
-def test_the_share_is_that_of_the_trainer(
-    groups: list[int], batch: int, ranks: int, keep: bool
-) -> None:
+def test_the_share_is_the_trainers(groups: list[int], batch: int, ranks: int, keep: bool) -> None:
     assume(not keep or max(groups) <= batch)
     share = TrainerShare.of(groups, batch, ranks, keep)
     assume(share.units >= ranks)

@@ -182,9 +182,7 @@ def test_entries_of_unlicensed_clips_match(over: Callable[..., Spec], tmp_path: 
     assert blocked == Blocked(str(listed), 0, (), 1)
 
 
-def test_a_corpus_blocks_what_it_is_made_of(
-    over: Callable[..., Spec], library: Path, tmp_path: Path
-) -> None:
+def test_a_corpus_blocks_its_own(over: Callable[..., Spec], library: Path, tmp_path: Path) -> None:
     """The same sounds under other names are known by their bytes."""
     build(over(licences=["CC-BY"]), tmp_path / "evaluation", 0)
     other = {"folder": {"root": str(library), "index": "index.csv", "id_prefix": "copy"}}

@@ -48,7 +48,7 @@ def fault(server: LlmServer, **options: Any) -> AttemptError:
     return caught.value
 
 
-def test_a_good_answer_holds_the_schema_and_says_what_it_cost() -> None:
+def test_a_good_answer_is_the_same_streamed_or_whole() -> None:
     with LlmServer() as server:
         reply = ask(server)
         assert json.loads(reply.text) == {"captions": "text"}
@@ -57,9 +57,6 @@ def test_a_good_answer_holds_the_schema_and_says_what_it_cost() -> None:
         assert reply.usage == Usage(*bill, cached_tokens=bill[0] // 2)
         assert server.bodies[0]["max_completion_tokens"] == 200
         assert server.bodies[0]["response_format"]["json_schema"]["strict"] is True
-
-
-def test_an_answer_is_the_same_streamed_or_whole() -> None:
     with LlmServer(lambda body: "naïve déjà vu: 犬が吠える\n" * 9) as server:
         plain = replace(ASKED, schema="")
         assert ask(server, plain) == replace(ask(server, plain, able=NO_STREAM), request_id="req-1")

@@ -105,9 +105,7 @@ def expected(model: Rewriter, prompt: Prompt, row: dict[str, Any]) -> tuple[str,
 
 
 @pytest.mark.parametrize("batch", [False, True])
-def test_200_rewrites_have_the_verdicts_that_the_draws_give(
-    tmp_path: Path, rows: list[dict[str, Any]], batch: bool
-) -> None:
+def test_verdicts_are_the_draws(tmp_path: Path, rows: list[dict[str, Any]], batch: bool) -> None:
     model = Rewriter(rows, RATES)
     source = write_rows(tmp_path / "captions.jsonl", captions(rows))
     with LlmServer(model, key=KEY) as server:

@@ -56,9 +56,7 @@ def names(page: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_page_draws_a_sample_in_both_schemes(
-    browser: Any, address: str, corpus: Corpus, scheme: str
-) -> None:
+def test_a_page_draws_a_sample(browser: Any, address: str, corpus: Corpus, scheme: str) -> None:
     reader = Reader(browser, color_scheme=scheme)
     page = reader.open(address)
     page.wait_for_function(DRAWN)
@@ -256,9 +254,7 @@ def test_the_focus_goes_through_a_report(browser: Any, report: str, width: int) 
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_the_focus_goes_through_the_browse_page_as_it_is_read(
-    browser: Any, address: str, corpus: Corpus, width: int
-) -> None:
+def test_focus_goes_through_browse(browser: Any, address: str, corpus: Corpus, width: int) -> None:
     view = {"width": width, "height": 844}
     reader = Reader(browser, reduced_motion="reduce", viewport=view)
     page = reader.open(f"{address}/?text={corpus.samples().column('id')[0].as_py()}")

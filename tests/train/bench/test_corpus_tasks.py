@@ -210,7 +210,9 @@ def test_bat_finds_exchanges_of_any_kind_and_form(row: Row, judged: Judged) -> N
     assert likes_after["bat"].value == 0.5
 
 
-def test_bat_of_triplets_is_over_before_and_after(triplets: Samples, judged: Judged) -> None:
+def test_bat_and_triplets_are_over_every_sample_and_group(
+    triplets: Samples, judged: Judged
+) -> None:
     found = judged(choosing.plan_bat(triplets, SETTINGS), triplets, lambda one, text: 0.0)
     assert found["bat"].n == sum(one["relation"] != "while" for one in triplets.rows)
     assert found["bat"].value == 0.5
@@ -219,9 +221,6 @@ def test_bat_of_triplets_is_over_before_and_after(triplets: Samples, judged: Jud
         len(each) == (one["relation"] != "while")
         for one, each in zip(triplets.rows, pairs, strict=True)
     )
-
-
-def test_triplets_choose_within_their_group(triplets: Samples, judged: Judged) -> None:
     plan = choosing.plan_triplets(triplets, SETTINGS)
     found = judged(plan, triplets, lambda one, text: float(text == one["caption"]))
     assert found["triplets"].value == 1.0

@@ -116,9 +116,7 @@ def test_a_model_that_gives_no_numbers_is_told(corpus: Path, untrained: Evaluato
 # Whether a model had heard what it is tested on.
 
 
-def test_recordings_heard_in_training_are_counted_by_name_or_bytes(
-    corpus: Path, tmp_path: Path
-) -> None:
+def test_recordings_heard_in_training_are_counted(corpus: Path, tmp_path: Path) -> None:
     opened = Corpus.open(corpus)
     Recordings.of(SplitData(opened, "train", AudioMode.SHARDS)).save(tmp_path)
     clean = add_heard_fact(corpus_benchmark(corpus), tmp_path)

@@ -223,9 +223,7 @@ def test_what_does_not_count_is_told(queries: Path, options: list[str], said: st
 
 
 @cases(("text", "message"), read_data("bench/faulty_predictions"))
-def test_faulty_predictions_are_named(
-    queries: Path, tmp_path: Path, text: str, message: str
-) -> None:
+def test_wrong_predictions_are_told(queries: Path, tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "faulty.jsonl"
     path.write_text(text, encoding="utf-8")
     if not text:

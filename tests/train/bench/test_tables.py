@@ -246,13 +246,10 @@ def test_pte_compares_sentences_with_their_swapped_clauses(told: Path, tables: A
     assert sum(found.left_out.values()) == 2
 
 
-def test_bat_of_a_probe_set(told: Path, tables: Any) -> None:
+def test_sets_of_bat_as_and_then_are_scored(told: Path, tables: Any) -> None:
     found = tables.assess(probes_benchmark(cut(Probe.BAT, told, tables.folder), tables.audio))
     assert set(found.metrics) == {"bat"}
     assert (found.metrics["bat"].value, found.metrics["bat"].n) == (1.0, 2)
-
-
-def test_as_and_then_are_looked_for_among_their_own(told: Path, tables: Any) -> None:
     table = cut(Probe.AS_THEN_SET, told, tables.folder)
     found = tables.assess(probes_benchmark(table, tables.audio)).metrics
     assert set(found) == {

@@ -122,9 +122,7 @@ def test_told_as_a_whole_every_part_keeps_every_caption(data: SplitData) -> None
     cropper.refuse_long(np.arange(len(data)), ALL, longest=16_000)
 
 
-def test_short_samples_stay_whole_and_those_that_must_are_counted(
-    data: SplitData, settings: Callable[..., TrainConfig]
-) -> None:
+def test_short_samples_stay_whole(data: SplitData, settings: Callable[..., TrainConfig]) -> None:
     row = data.rows([0])[0]
     assert Cropper(data, row["frames"], 0).crop(row, ALL, 0) == row
     tokenizer = TextTokenizer.of_texts(data.vocabulary())

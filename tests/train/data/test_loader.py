@@ -182,9 +182,7 @@ def test_of_samples_without_labelled_times_nothing_is_judged(
     refuse_unsuitable(music, Stage(steps=1))
 
 
-def test_a_process_knows_the_sounds_of_the_whole_batch(
-    data: SplitData, settings: Callable[..., TrainConfig]
-) -> None:
+def test_all_sounds_are_known(data: SplitData, settings: Callable[..., TrainConfig]) -> None:
     tokenizer = TextTokenizer.of_texts({*data.vocabulary(), *map(text_of, data.find_labels())})
     model = ModelConfig(dim=16, frames=True, audio=AudioConfig(width=8, mels=16))
     tower = build_model(model, RATE, len(tokenizer)).audio_tower
@@ -206,9 +204,7 @@ def test_a_process_knows_the_sounds_of_the_whole_batch(
     assert assembler.batch(everywhere, Stage(steps=1), 0).sounds is None
 
 
-def test_what_has_no_tokens_over_time_is_refused(
-    settings: Callable[..., TrainConfig], clap_folder: Path
-) -> None:
+def test_no_tokens_are_refused(settings: Callable[..., TrainConfig], clap_folder: Path) -> None:
     with pytest.raises(ValueError, match=r"frames of a stage needs model\.frames: true"):
         TrainConfig.model_validate(
             settings().model_dump() | {"stages": [{"steps": 1, "frames": 0.5}]}

@@ -79,9 +79,7 @@ def test_every_batch_holds_its_share_and_in_the_end_every_sample(mixed: TrainCon
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
-def test_single_samples_keep_to_the_weights_after_every_step(
-    settings: Settings, other: Path, twin: Path, ranks: int
-) -> None:
+def test_samples_keep_to_weights(settings: Settings, other: Path, twin: Path, ranks: int) -> None:
     mix = (Mix(corpus=other, weight=0.3), Mix(corpus=twin, weight=0.15))
     config = settings(mix=mix, batch=7, keep_groups=False)
     loaders = [load(config, rank, ranks)[1] for rank in range(ranks)]
@@ -389,16 +387,13 @@ def test_a_loss_has_what_it_is_about(corpus: Path, build_corpus: Callable[..., P
         refuse_unsuitable(triplets, stage(InfoNce(), dissimilarity=0.1))
 
 
-def test_a_run_is_refused_before_it_writes(settings: Callable[..., TrainConfig]) -> None:
+def test_what_a_run_lacks_is_told_before_it_writes(
+    settings: Callable[..., TrainConfig], build_corpus: Callable[..., Path]
+) -> None:
     config = settings(stages=(stage(InfoNce(), dissimilarity=0.1),))
     with pytest.raises(SpecError, match="fully negated"):
         train(config)
     assert not config.out.exists()
-
-
-def test_patience_needs_validation(
-    settings: Callable[..., TrainConfig], build_corpus: Callable[..., Path]
-) -> None:
     without = build_corpus(splits={"train": [1, 2, 3]})
     with pytest.raises(SpecError, match="`patience` needs validation"):
         train(settings(corpus=without, patience=2))

@@ -48,9 +48,7 @@ def test_processes_that_cannot_meet_are_refused_before_anything_is_written(
         {"SLURM_STEP_NUM_TASKS": "1", "SLURM_NTASKS": "4", "SLURM_PROCID": "0"},
     ],
 )
-def test_a_process_that_is_alone_trains_alone(
-    monkeypatch: pytest.MonkeyPatch, given: dict[str, str]
-) -> None:
+def test_who_is_alone_trains_alone(monkeypatch: pytest.MonkeyPatch, given: dict[str, str]) -> None:
     for name, value in given.items():
         monkeypatch.setenv(name, value)
     with join_processes("cpu") as process:

@@ -232,9 +232,7 @@ def test_only_safetensors_are_opened(folders: tuple[Path, Path]) -> None:
     assert all(torch.equal(again[name], value) for name, value in whole.state_dict().items())
 
 
-def test_a_rate_or_a_model_that_does_not_fit_is_told(
-    folders: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_a_rate_or_model_that_is_wrong_is_told(folders: tuple[Path, Path], tmp_path: Path) -> None:
     assert model_rate(str(folders[0])) == 16_000
     Wav2Vec2FeatureExtractor(sampling_rate=24_000).save_pretrained(folders[0])
     with pytest.raises(SpecError, match="24000 Hz, but the corpus is at 16000 Hz") as error:
