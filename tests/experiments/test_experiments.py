@@ -1,6 +1,10 @@
+"""Experiments: carried out once, results told honestly, claims judged, papers' own captions."""
+
 from __future__ import annotations
 
 import json
+import math
+import os
 import re
 import shutil
 from dataclasses import replace
@@ -9,12 +13,25 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from experiments import registry
+from experiments.acba import drop_order, mostly_unordered, nouns_and_verbs_only
+from experiments.cli.demo import make_demo_spec
 from experiments.cli.reproduce import experiments_command
+from experiments.frozen.results import compare_page, read_results
 from experiments.harness import runner
-from experiments.harness.estimate import Cell, claim_near
+from experiments.harness.estimate import (
+    Cell,
+    Claim,
+    ClaimVerdict,
+    claim_alike,
+    claim_near,
+    estimate_difference,
+    estimate_metric,
+    judge,
+)
 from experiments.harness.experiment import (
     PAPERS_SCALES,
     Arm,
@@ -37,8 +54,11 @@ from synth.base.errors import CorpusError, SpecError
 from synth.base.progress import Silent
 from synth.corpus.corpus import Corpus
 from synth.text.order.clause_swap import Probe
-from tests.kit.builds import TINY, merged
+from tests.kit.accessible import MODES, check_accessible
+from tests.kit.builds import TINY, merged, segue_here
+from tests.kit.chromium import Reader, launched
 from tests.kit.observers import Phases
+from train.bench.metrics.measure import Metric, mean_of, measure
 from train.bench.settings import Task
 from train.config.model import AudioConfig, HeadConfig, HeadKind, ModelConfig
 from train.config.run import Stage
@@ -93,7 +113,7 @@ def outcome(machine: Machine) -> ExperimentOutcome:
     return carry_out(miniature(), (0, 1), machine, Silent())
 
 
-def test_every_arm_is_trained_with_every_seed_and_tested(outcome: ExperimentOutcome) -> None:
+def test_every_arm_is_trained_and_found(outcome: ExperimentOutcome, machine: Machine) -> None:
     assert [(run.arm.name, run.seed) for run in outcome.runs] == [
         ("transformer", 0),
         ("transformer", 1),
@@ -102,11 +122,6 @@ def test_every_arm_is_trained_with_every_seed_and_tested(outcome: ExperimentOutc
     ]
     assert {len(each) for metrics in outcome.metrics.values() for each in metrics.values()} == {2}
     assert set(outcome.metrics["mlp"]) == {"order.bat"}
-
-
-def test_a_trained_model_is_found_by_the_name_of_its_arm(
-    outcome: ExperimentOutcome, machine: Machine
-) -> None:
     model = machine.out / "models" / "miniature-tiny-foley" / "transformer-seed-1"
     assert model.resolve() == outcome.runs[1].config.out.resolve()
     assert (model / MODEL_FILE).is_file()
@@ -125,9 +140,7 @@ def test_what_is_done_is_not_done_again_and_results_are_the_same(
         assert (tmp_path / "first" / name).read_bytes() == (tmp_path / "second" / name).read_bytes()
 
 
-def test_a_plot_tells_more_arms_apart_than_it_has_colours(
-    outcome: ExperimentOutcome, tmp_path: Path
-) -> None:
+def test_a_plot_tells_many_arms_apart(outcome: ExperimentOutcome, tmp_path: Path) -> None:
     # The eighth arm and those after it had the colours of the first.
     first = outcome.experiment.arms[0]
     arms = tuple(replace(first, name=f"arm {number}") for number in range(9))
@@ -138,9 +151,7 @@ def test_a_plot_tells_more_arms_apart_than_it_has_colours(
     assert picture.count("<pattern ") == 2, "seven are plain, and two of their colours hatched"
 
 
-def test_a_claim_that_no_test_can_judge_is_refused_before_anything_is_trained(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_claim_without_test_is_refused(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "train", None)
     cell = Cell("transformer", "order.negatives_longer")
     for asked in (
@@ -168,15 +179,6 @@ def test_samples_of_other_corpora_take_part(machine: Machine) -> None:
     ]
 
 
-def test_what_was_tested_on_validation_is_called_so(
-    outcome: ExperimentOutcome, tmp_path: Path
-) -> None:
-    chosen = replace(outcome, split=ExamSplit.VAL)
-    paths = write_results(chosen, "segue reproduce miniature --split val", tmp_path)
-    assert paths["md"].name == "miniature-tiny-foley-val.md"
-    assert "these are no results" in paths["md"].read_text()
-
-
 def test_some_arms_alone_are_trained_and_no_claim_about_others_is_judged(
     outcome: ExperimentOutcome, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -192,9 +194,7 @@ def test_some_arms_alone_are_trained_and_no_claim_about_others_is_judged(
         whole.select_arms(["transfomer"])
 
 
-def test_views_and_tests_are_told_of_before_training(
-    outcome: ExperimentOutcome, machine: Machine
-) -> None:
+def test_views_and_tests_are_told_of_first(outcome: ExperimentOutcome, machine: Machine) -> None:
     # The views of 50,000 scenes take seven seconds, in which nothing was told.
     seen = Phases()
     carry_out(outcome.experiment, outcome.seeds, machine, seen)
@@ -234,9 +234,7 @@ def test_a_library_without_the_split_is_refused_before_training(
         carry_out(miniature(), (0, 1, 2), machine, Silent(), ExamSplit.VAL)
 
 
-def test_only_runs_that_are_gone_or_unfinished_are_trained_again(
-    outcome: ExperimentOutcome, machine: Machine
-) -> None:
+def test_only_lost_runs_are_trained_again(outcome: ExperimentOutcome, machine: Machine) -> None:
     lost, killed = outcome.runs[1], outcome.runs[2]
     shutil.rmtree(lost.config.out)
     (killed.config.out / MODEL_FILE).unlink()
@@ -285,7 +283,7 @@ def test_another_setting_makes_another_run(outcome: ExperimentOutcome, machine: 
     assert runner.place_run(first.arm, 5, folders, machine).config.out != first.config.out
 
 
-def test_results_name_digests_seeds_command_and_versions(
+def test_results_name_digests_and_what_is_of_validation(
     outcome: ExperimentOutcome, tmp_path: Path
 ) -> None:
     paths = write_results(outcome, "segue reproduce miniature --seeds 2", tmp_path)
@@ -303,9 +301,13 @@ def test_results_name_digests_seeds_command_and_versions(
     assert "| mlp | " in text
     assert "at chance" in text
     assert "<svg" in paths["svg"].read_text()
+    chosen = replace(outcome, split=ExamSplit.VAL)
+    paths = write_results(chosen, "segue reproduce miniature --split val", tmp_path)
+    assert paths["md"].name == "miniature-tiny-foley-val.md"
+    assert "these are no results" in paths["md"].read_text()
 
 
-def test_a_view_holds_what_its_rewording_keeps(
+def test_a_view_holds_what_is_kept_and_never_nothing(
     outcome: ExperimentOutcome, machine: Machine
 ) -> None:
     whole, view = (Corpus.open(outcome.runs[k].config.corpus) for k in (0, 2))
@@ -313,11 +315,6 @@ def test_a_view_holds_what_its_rewording_keeps(
     row = view.samples("train").to_pylist()[0]
     stored = view.stored_pcm("train", row["shard"], row["offset"], row["size"])
     assert (stored == view.virtual_pcm(row)).all()
-
-
-def test_a_view_that_leaves_nothing_is_refused(
-    outcome: ExperimentOutcome, machine: Machine
-) -> None:
     nothing = CorpusView(("pairs",), lambda row: None)
     corpora = {**miniature().corpora, "ordered": nothing}
     with pytest.raises(SpecError, match="no sample is left"):
@@ -385,3 +382,136 @@ def test_a_librarys_own_splits_are_kept(tmp_path: Path) -> None:
         library = SoundLibrary("folder", {"root": tmp_path, "index": "index.csv"})
         assert library.splits == splits
         assert library.is_labelled
+
+
+def measured(*values: float, half: float = 0.02) -> tuple[Metric, ...]:
+    return tuple(Metric(value, value - half, value + half, 0.5, 100) for value in values)
+
+
+def test_intervals_hold_seeds_and_items_and_differences_go_seed_by_seed() -> None:
+    alone = estimate_metric(measured(0.7))
+    assert (alone.low, alone.high) == pytest.approx((0.68, 0.72))
+    same = estimate_metric(measured(0.7, 0.7, 0.7))
+    assert (same.low, same.high) == pytest.approx((0.68, 0.72)), "more seeds give no more items"
+    spread = estimate_metric(measured(0.6, 0.7, 0.8, half=0.0))
+    # Student's t of two degrees of freedom: 4.303 * 0.1 / sqrt(3).
+    assert spread.high - spread.value == pytest.approx(4.3027 * 0.1 / math.sqrt(3), rel=1e-4)
+    assert estimate_metric(measured(0.9, 1.0, 1.0, half=0.0)).high == 1.0
+    found = estimate_difference(measured(0.7, 0.8, half=0.0), measured(0.5, 0.6, half=0.0))
+    assert (found.low, found.value, found.high) == pytest.approx((0.2, 0.2, 0.2))
+
+
+def test_two_arms_on_the_same_items_are_compared_draw_by_draw() -> None:
+    points = np.random.default_rng(0).integers(2, size=50).astype(float)
+    better_by_a_tenth = np.clip(points + (np.arange(50) % 10 == 0), 0, 1)
+    one, other = (
+        measure(mean_of(each), 50, None, 0.5, seed=0) for each in (better_by_a_tenth, points)
+    )
+    same = estimate_difference([one], [one])
+    assert (same.low, same.high) == (0.0, 0.0)
+    alone = replace(other, draws=None)
+    paired, unpaired = estimate_difference([one], [other]), estimate_difference([one], [alone])
+    assert paired.value == unpaired.value > 0
+    assert paired.high - paired.low < (unpaired.high - unpaired.low) / 2
+    # The difference of 50 items is a mean of zeros and ones, too.
+    spread = float(np.std(better_by_a_tenth - points)) / math.sqrt(50)
+    assert paired.high - paired.value == pytest.approx(1.96 * spread, rel=0.1)
+    elsewhere = measure(mean_of(points), 50, None, 0.5, seed=1)
+    assert estimate_difference([one], [elsewhere]).high == pytest.approx(unpaired.high, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict"),
+    [
+        (Claim("a over b", Cell("a", "m"), Cell("b", "m"), above=0.0), ClaimVerdict.HOLDS),
+        (Claim("b over a", Cell("b", "m"), Cell("a", "m"), above=0.0), ClaimVerdict.FAILS),
+        (Claim("by far", Cell("a", "m"), Cell("b", "m"), above=0.39), ClaimVerdict.IN_MEAN),
+        (claim_near("at chance", Cell("b", "m"), 0.5), ClaimVerdict.HOLDS),
+        (claim_near("at chance", Cell("a", "m"), 0.5), ClaimVerdict.FAILS),
+        (claim_alike("the same", Cell("a", "m"), Cell("a", "m")), ClaimVerdict.HOLDS),
+        (Claim("aim", Cell("a", "m"), above=0.89), ClaimVerdict.IN_MEAN),
+        (Claim("at most", Cell("b", "m"), below=0.55), ClaimVerdict.HOLDS),
+    ],
+)
+def test_claims_are_judged_by_their_whole_interval(claim: Claim, verdict: ClaimVerdict) -> None:
+    results = {"a": {"m": measured(0.89, 0.9, 0.91)}, "b": {"m": measured(0.49, 0.5, 0.51)}}
+    assert judge(claim, results).verdict is verdict
+
+
+def test_an_unordered_caption_names_both_sounds_and_no_order() -> None:
+    assert drop_order("A dog barks before rain falls") == "A dog barks and rain falls"
+    assert drop_order("After rain falls, a dog barks") == "Rain falls and a dog barks"
+
+
+def test_most_of_the_original_captions_tell_no_order() -> None:
+    claim = '{"crossfade":0,"sequence":[{"event":"dog"},{"event":"rain"}]}'
+    row = {"caption": "A dog barks before rain falls", "claim": claim, "recipe": "acba"}
+    row |= {"relation": "before"}
+    rows = [row | {"group": f"g{k}", "positives": [1], "negatives": [1]} for k in range(500)]
+    kept = [each for each in map(mostly_unordered, rows) if each["relation"]]
+    assert 2 < len(kept) < 25
+    changed = mostly_unordered(rows[0])
+    assert changed["negatives"] == []
+    assert "and" in json.loads(changed["claim"])
+    assert nouns_and_verbs_only(rows[0])["caption"] == "dog barks rain falls"
+
+
+# The demo's own spec. The demo itself runs at the end of `.ci/run`.
+
+
+def test_the_demo_holds_out_folds_that_are_there() -> None:
+    spec = make_demo_spec(None, "4,5")
+    assert spec.corpus == "demo"
+    assert {name: list(folds) for name, folds in spec.splits.items()} == {
+        "train": ["1", "2", "3"],
+        "test": ["4", "5"],
+    }
+    with pytest.raises(SpecError, match=r"--test-folds 9.*1, 2, 3, 4, 5"):
+        make_demo_spec(None, "9")
+
+
+# The page that compares models can be read by anybody.
+
+
+@pytest.mark.parametrize("mode", MODES[::3], ids=str)
+@pytest.mark.slow
+def test_it_is_named_ordered_and_readable(sets: Path, tmp_path: Path, mode: dict[str, Any]) -> None:
+    segue_here("bench", "run", "random", "bag-of-words:random", "--sets", sets, "--out", tmp_path)
+    with launched() as browser:
+        reader = Reader(browser, reduced_motion="reduce", **mode)
+        page = reader.open((tmp_path / "compare.html").as_uri())
+        page.locator("summary").first.click()
+        check_accessible(page)
+        reader.close()
+
+
+@pytest.mark.slow
+def test_hundreds_of_models_are_grouped_folded_and_filtered(sets: Path, tmp_path: Path) -> None:
+    segue_here("bench", "run", "random", "--sets", sets, "--out", tmp_path)
+    (scored,) = read_results(tmp_path)
+    names = [
+        f"out/experiment-{experiment}/runs/arm-{arm}-{seed}"
+        for experiment in "abcde"
+        for arm in "abcdefghijklmnopq"
+        for seed in range(3)
+    ]
+    results = [scored.model_copy(update={"model": name}) for name in names]
+    page = tmp_path / "many.html"
+    page.write_text(compare_page(results).html)
+    with launched() as browser:
+        for width in (1440, 390):
+            view = {"width": width, "height": 900}
+            reader = Reader(browser, reduced_motion="reduce", viewport=view)
+            shown = reader.open(page.as_uri())
+            assert shown.evaluate("document.documentElement.scrollHeight") < 6000
+            assert shown.evaluate("document.documentElement.scrollWidth") <= width
+            rows = shown.locator("#overview-text ~ .scroll tbody tr[data-name]")
+            assert rows.count() == len(names) // 3
+            assert rows.first.inner_text().split()[:3] == ["arm-a", "3", "seeds"]
+            shown.get_by_label("Show only").fill("experiment-c/runs/arm-b")
+            assert rows.locator("visible=true").count() == 1
+            shown.get_by_label("Show only").fill("")
+            if folder := os.environ.get("SEGUE_SCREENSHOTS_COMPARE"):
+                shown.screenshot(path=f"{folder}/compare-{width}.png")
+            check_accessible(shown)
+            reader.close()

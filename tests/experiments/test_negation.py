@@ -67,7 +67,6 @@ def test_weights_are_chosen_on_validation_and_tests_are_as_printed(scale: Scale)
     made = build_experiment(scale, FEW)
     assert all(0 < arm.config.eval_every < arm.config.steps for arm in made.arms)
     spec = made.corpora[CORPUS]
-    assert isinstance(spec, Spec)
     assert spec.splits == {"train": ["1", "2", "3"], "val": ["4"], "test": ["5"]}
 
 
@@ -78,11 +77,16 @@ def test_only_a_text_tower_of_random_weights_is_told_idioms() -> None:
     assert {arm.config.model.text.kind for arm in paper.arms} == {TowerKind.TRANSFORMERS}
 
 
-def test_an_idiom_denies_no_tag() -> None:
+def test_idioms_stand_about_a_caption_and_deny_no_tag() -> None:
     how = TagVocabulary.of(TAGS)
     for first in IDIOMS:
         for second in IDIOMS:
             assert find_stated_tags(insert_idioms(CAPTION, (first, second)), how) == TAGS
+    said = insert_idioms(CAPTION, ("without a doubt", "no less"))
+    assert said == "Without a doubt, bass and guitar in a calm folk tune, no less."
+    assert insert_idioms(CAPTION, ()) == CAPTION
+    for split in ("val", "test"):
+        assert with_idioms(row(0, split)) == row(0, split)
 
 
 def test_training_captions_and_their_negations_hold_the_same_idioms() -> None:
@@ -94,17 +98,6 @@ def test_training_captions_and_their_negations_hold_the_same_idioms() -> None:
         caption, denied = each["caption"], each["negatives"][0]["text"]
         assert [i in caption.lower() for i in IDIOMS] == [i in denied.lower() for i in IDIOMS]
         assert each["negatives"][0]["kind"] == "negate-full"
-
-
-def test_captions_that_are_tested_are_left_as_they_are() -> None:
-    for split in ("val", "test"):
-        assert with_idioms(row(0, split)) == row(0, split)
-
-
-def test_idioms_stand_before_and_behind_a_caption() -> None:
-    said = insert_idioms(CAPTION, ("without a doubt", "no less"))
-    assert said == "Without a doubt, bass and guitar in a calm folk tune, no less."
-    assert insert_idioms(CAPTION, ()) == CAPTION
 
 
 SOUNDS = SoundLibrary("foley", {"classes": ["cat", "dog", "rain", "siren"], "takes": 5})
@@ -136,13 +129,10 @@ def test_sounds_at_once_are_told_by_their_labels_and_denied_by_half_and_all_of_t
     assert told_by_labels(overlay(3)) == told_by_labels(overlay(3))
 
 
-def test_what_a_caption_of_sounds_claims_does_not_depend_on_their_order() -> None:
+def test_sounds_are_claimed_in_any_order_and_learnt_with_idioms() -> None:
     one, other = (overlay(1, labels) for labels in (("dog", "rain"), ("rain", "dog")))
     assert told_by_labels(one)["claim"] == told_by_labels(other)["claim"]
     assert told_by_labels(one)["claim"] == '{"and":[{"event":"dog"},{"event":"rain"}]}'
-
-
-def test_sounds_are_learnt_with_idioms_and_tested_without() -> None:
     learnt = [learnt_by_labels(overlay(number)) for number in range(60)]
     assert any(idiom in row["caption"].lower() for row in learnt for idiom in IDIOMS)
     held_out = {**overlay(1), "split": "test"}
@@ -150,13 +140,9 @@ def test_sounds_are_learnt_with_idioms_and_tested_without() -> None:
 
 
 @pytest.mark.slow
-def test_a_library_of_labelled_sounds_is_heard_overlaid_with_its_labels_for_tags(
-    tmp_path: Path,
-) -> None:
+def test_labelled_sounds_are_heard_overlaid_with_labels_for_tags(tmp_path: Path) -> None:
     made = build_experiment(Scale.TINY, SOUNDS)
     spec, view = made.corpora["sounds"], made.corpora[LEARNT]
-    assert isinstance(spec, Spec)
-    assert isinstance(view, CorpusView)
     assert "their labels for tags" in made.setup
     counts = {"train": 40, "val": 8, "test": 8}
     recipe = spec.model_dump()["recipe"]["scenes"] | {"scenes": counts}

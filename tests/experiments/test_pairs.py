@@ -76,9 +76,7 @@ def test_a_clap_learns_from_a_table_by_the_settings_of_the_docs(pairs: Path) -> 
     assert config.steps == 100
 
 
-def test_the_table_is_read_before_the_hub_is_asked_and_the_hub_but_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_table_is_read_before_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
     table, out = tmp_path / "my.csv", tmp_path / "run"
     words = ("train", "--clap", "nobody/clap", table, "--out", out)
@@ -103,9 +101,7 @@ def test_the_table_is_read_before_the_hub_is_asked_and_the_hub_but_once(
         ("path,label", "", "no column of captions among path, label"),
     ],
 )
-def test_columns_are_found_by_their_usual_names(
-    header: str, columns: str, fault: str, tmp_path: Path
-) -> None:
+def test_columns_have_usual_names(header: str, columns: str, fault: str, tmp_path: Path) -> None:
     table, index = tmp_path / "my.csv", tmp_path / "index.csv"
     rows = [["a/1.wav", "x", "train"], ["../b/2.wav", "y", "val"]]
     cells = [",".join(row[: header.count(",") + 1]) for row in rows]

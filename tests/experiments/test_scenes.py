@@ -104,7 +104,7 @@ def test_every_metric_is_one_that_the_exams_give(folder: Path) -> None:
         assert exam.benchmark({"scenes": folder}, ExamSplit.TEST).plans(exam.tasks)
 
 
-def test_captions_of_an_order_instance_differ_in_order_or_in_one_word(folder: Path) -> None:
+def test_captions_of_an_instance_differ_in_order_or_one_word(folder: Path) -> None:
     found = texts(make_order_exam("order", "scenes").benchmark({"scenes": folder}, ExamSplit.TEST))
     before = [text for text in found if " before " in text]
     together = [text for text in found if " while " in text]
@@ -119,9 +119,6 @@ def test_captions_of_an_order_instance_differ_in_order_or_in_one_word(folder: Pa
         if position < len(found) and " while " in found[position]:
             assert found[position].replace(" while ", " before ") == forward
             position += 1
-
-
-def test_captions_of_an_attribute_instance_have_the_same_words(folder: Path) -> None:
     found = texts(
         make_attribute_exam("attribute", "scenes").benchmark({"scenes": folder}, ExamSplit.TEST)
     )

@@ -140,6 +140,4 @@ def test_the_embedded_library_is_split_as_a_library_given_by_hand() -> None:
     # The same corpus, whether its folds are known or asked for.
     by_hand = build_experiment(Scale.TINY, SoundLibrary("jam", {"tracks": 50})).corpora[CORPUS]
     embedded = build_experiment(Scale.TINY).corpora[CORPUS]
-    assert isinstance(by_hand, Spec)
-    assert isinstance(embedded, Spec)
     assert by_hand.splits == embedded.splits

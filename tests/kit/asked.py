@@ -51,7 +51,6 @@ def rows(
     for number in range(len(groups)):
         for draft in groups.group(number):
             captions, heard = draft.captions, draft.timeline
-            assert heard is not None
             sample = Sample(
                 id=f"corpus-train-{len(planned):08d}",
                 index=len(planned),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -140,3 +141,19 @@ def segue_here(
             status = end.code if isinstance(end.code, int) else int(end.code is not None)
     shown = PROGRESS.sub("", errors.getvalue())
     return subprocess.CompletedProcess(words, status, output.getvalue(), shown)
+
+
+def ask_segue(*arguments: str | Path, status: int = 0) -> dict[str, Any]:
+    """The last line of JSON of a command that ends with a status."""
+    ended = segue_here(*arguments, "--json")
+    assert ended.returncode == status, ended.stderr
+    found: dict[str, Any] = json.loads(ended.stdout.splitlines()[-1])
+    return found
+
+
+@contextmanager
+def unchanged(out: Path) -> Iterator[None]:
+    """Nothing of what builds promise below a folder changes meanwhile."""
+    before = product(out)
+    yield
+    assert product(out) == before

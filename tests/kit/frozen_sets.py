@@ -8,43 +8,10 @@ from typing import Any
 import yaml
 
 from tests.kit.builds import segue_here
+from tests.kit.cases import read_data
 
-DESCRIPTION: dict[str, Any] = {
-    "task": "order",
-    "asks": "Which of two sounds comes first?",
-    "edits": ["reorder"],
-    "backwards": "flips",
-    "spec": {
-        "seed": 5,
-        "recipe": {"triplets": {"max_event_s": 1.0, "style": "natural"}},
-        "audio": {"sample_rate": 16000, "length": "exact 3 s"},
-    },
-    "sources": {
-        "foley": {"settings": {"classes": ["dog", "siren", "wind"], "takes": 4}, "test": 1.0}
-    },
-}
-
-
-COMPOSED: dict[str, Any] = {
-    "task": "composed retrieval",
-    "asks": "Which sound does an instruction make of another?",
-    "edits": ["remove", "replace", "quieter"],
-    "backwards": "keeps",
-    "composed": True,
-    "spec": {
-        "seed": 5,
-        "recipe": {
-            "edits": {
-                "pairs": 18,
-                "choices": 2,
-                "changes": ["presence", "replace", "level"],
-                "max_event_s": 1.0,
-            }
-        },
-        "audio": {"sample_rate": 16000, "length": "exact 5 s"},
-    },
-    "sources": {"foley": {"settings": {"takes": 2}, "test": 1.0}},
-}
+DESCRIPTION = read_data("sets/order")
+COMPOSED = read_data("sets/composed")
 
 
 def make_sets(folder: Path, description: dict[str, Any] = DESCRIPTION) -> Path:

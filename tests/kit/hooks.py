@@ -14,8 +14,6 @@ HOOKS: Final = Path(__file__).resolve().parents[2] / "docs" / "hooks"
 def load_hook(name: str) -> ModuleType:
     """The module `docs/hooks/<name>.py`, executed anew."""
     spec = importlib.util.spec_from_file_location(name, HOOKS / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses look their module up
     spec.loader.exec_module(module)

@@ -18,48 +18,20 @@ from pipelines.llm.wire.errors import Policy
 from pipelines.llm.wire.request import Capabilities, Reply, Request
 from synth.base.progress import Silent
 from synth.llm.prompt import Prompt
+from tests.kit.cases import DATA
 from tests.kit.llm_server import LlmServer
 
 KEY = "sk-test-4f9c2a7be1d04c55"
 KEY_VARIABLE = "SEGUE_TEST_KEY"
 QUICK = Policy(attempts=8, base_s=0.02, cap_s=0.05)
-PROMPT = """
-id: say
-version: 1
-about: Says a caption in other words.
-batch: {batch}
-temperature: 0.5
-max_output_tokens_per_item: 60
-fields:
-  caption: {{type: string}}
-optional:
-  labels: {{type: array, items: {{type: string}}}}
-answer:
-  type: object
-  properties:
-    texts: {{type: array, items: {{type: string}}}}
-texts: texts
-messages:
-  - role: system
-    content: Say these captions in other words.
-  - role: user
-    content: |
-      {{% for item in items %}}
-      {{{{ item | row("caption") }}}}
-      {{% endfor %}}
-checks:
-  - differs: caption
-examples:
-  - fields: {{caption: A dog barks}}
-    answer: {{texts: [A barking dog]}}
-"""
 PRICES = "tiny: {input: 1.0, cached: 0.5, output: 4.0}\n"
 
 
 def write_prompt(folder: Path, batch: int = 8) -> Path:
     """The task's file."""
     path = folder / "say.yaml"
-    path.write_text(PROMPT.format(batch=batch))
+    text = (DATA / "llm" / "say.yaml").read_text(encoding="utf-8")
+    path.write_text(text.replace("BATCH", str(batch)))
     return path
 
 

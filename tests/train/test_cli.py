@@ -1,4 +1,4 @@
-"""`segue train` as it is called: default settings and the JSON at its end."""
+"""Commands for models as they are called: train, and any CLAP tested, tuned and exported."""
 
 from __future__ import annotations
 
@@ -12,18 +12,27 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from pipelines.look.report.corpus import run_page
 from synth.base.errors import SpecError
 from synth.base.progress import Silent
+from tests.kit.builds import segue_here
+from tests.kit.tiny_models import CLAP_RATE, CLAP_SECONDS, save_clap
 from train.bench.evaluate import Evaluation, evaluate
 from train.bench.metrics.measure import Metric
 from train.cli.eval import eval_command, result_json
+from train.cli.export import export_command
 from train.cli.train import make_config, train_command
+from train.config.model import HeadKind, TokenKind
 from train.config.run import Stage, TrainConfig
 from train.data.recordings import RECORDINGS_FILE
 from train.engine.loop import train
 from train.engine.presets import FRAMES_WEIGHT
+from train.engine.run_folder import load_run
+from train.export.files import ModelFormat
+from train.export.opening import open_clap, open_model
+from train.report.results import read_evaluations
 
 FIELDS = {"value", "low", "high", "chance", "n"}
 
@@ -56,9 +65,7 @@ def test_a_corpus_without_before_trains_by_default(
     assert train(config).finished
 
 
-def test_a_corpus_that_tells_no_times_trains_by_default(
-    build_corpus: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_no_times_train_by_default(build_corpus: Callable[..., Path], tmp_path: Path) -> None:
     corpus = build_corpus(
         source={"jam": {"tracks": 10}}, recipe={"negation": {}}, splits={"train": 0.9, "test": 0.1}
     )
@@ -84,7 +91,6 @@ def test_the_test_that_is_named_next_can_be_done(
 ) -> None:
     corpus, run = build_corpus(splits={"train": [1, 2, 3], **others}), tmp_path / "run"
     result = train_command(corpus, steps=2, out=run, observer=Silent())
-    assert result is not None
     result.show()
     last = capsys.readouterr().out.splitlines()[-1]
     following = ["segue", "eval", str(run), str(corpus), *words]
@@ -97,7 +103,6 @@ def test_json_has_the_shape_of_metrics(
     config = settings()
     monkeypatch.setattr("train.cli.train.make_config", lambda *options: config)
     result = train_command(config.corpus, as_json=True, observer=Silent())
-    assert result is not None
     found: Any = json.loads(json.dumps(result.facts))
     assert all(set(fact) == FIELDS for fact in found.values())
     assert {"loss", "samples_per_s", "data_wait", "step", "best_step"} < set(found)
@@ -134,9 +139,64 @@ def test_without_val_the_last_weights_are_kept_and_that_is_told(
 ) -> None:
     corpus = build_corpus(splits={"train": [1, 2, 3, 4], "test": [5]})
     result = train_command(corpus, steps=2, out=tmp_path / "run", observer=Silent())
-    assert result is not None
     result.show()
     assert "no split val: the last weights are kept" in capsys.readouterr().out
     told = run_page(tmp_path / "run").html
     assert "No split val: the last weights are kept." in told
     assert json.loads((tmp_path / "run" / RECORDINGS_FILE).read_text())["recordings"]
+
+
+# Any CLAP: tested as it is, fine-tuned, tested again, exported, and tested as exported.
+
+
+@pytest.fixture(scope="module")
+def clap(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_clap(tmp_path_factory.mktemp("clap"))
+
+
+@pytest.fixture(scope="module")
+def sounds(build_corpus: Callable[..., Path]) -> Path:
+    audio = {"sample_rate": CLAP_RATE, "length": f"exact {CLAP_SECONDS} s"}
+    return build_corpus(audio=audio)
+
+
+def test_a_clap_is_fine_tuned_exported_and_tested(clap: Path, sounds: Path, tmp_path: Path) -> None:
+    from transformers import ClapModel
+
+    before = set(clap.iterdir())
+    found = eval_command(clap, sounds, observer=Silent()).facts
+    assert {"bat", "triplets", "audio_to_text_r1"} <= found.keys()
+    assert set(clap.iterdir()) == before  # no run of ours: nothing is written there
+    run, exported = tmp_path / "run", tmp_path / "exported"
+    train_command(sounds, clap=str(clap), steps=4, out=run, observer=Silent())
+    tuned = eval_command(run, sounds, observer=Silent()).facts
+    (tested,) = read_evaluations(run)
+    assert {name: each.to_json() for name, each in tested.metrics.items()} == tuned
+    assert tested.name == f"eval-{sounds.name}-test"
+    told: Any = export_command(run, exported, ModelFormat.TRANSFORMERS, observer=Silent()).facts
+    assert (told["out"], told["format"]) == (str(exported), "transformers")
+    assert told["bytes"] == sum((exported / name).stat().st_size for name in told["files"])
+    results = tmp_path / "results"
+    assert eval_command(exported, sounds, out=results, observer=Silent()).facts == tuned
+    assert json.loads((results / "metrics.json").read_text()) == tuned
+    weights = [ClapModel.from_pretrained(folder).state_dict() for folder in (clap, exported)]
+    assert any(not torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
+
+
+def test_a_head_of_ours_hears_a_claps_feature_map(clap: Path, sounds: Path, tmp_path: Path) -> None:
+    run, results = tmp_path / "run", tmp_path / "results"
+    train_command(
+        sounds, clap=str(clap), head=HeadKind.TRANSFORMER, steps=2, out=run, observer=Silent()
+    )
+    assert load_run(run).config.model.audio.tokens is TokenKind.MAP
+    done = segue_here("eval", run, sounds, "--task", "bat", "--out", results)
+    assert done.returncode == 0, done.stderr
+    assert "bat" in done.stdout
+    assert json.loads((results / "metrics.json").read_text()).keys() == {"bat"}
+    assert (results / "report.png").stat().st_size > 0
+
+
+def test_a_plain_clap_is_what_transformers_makes_of_it(clap: Path) -> None:
+    opened = open_model(clap)
+    assert opened.sample_rate == CLAP_RATE
+    assert torch.equal(opened.encode_text(["a dog"]), open_clap(str(clap)).encode_text(["a dog"]))

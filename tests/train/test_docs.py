@@ -35,13 +35,10 @@ def test_the_file_shown_holds_every_setting_with_its_default(page: str) -> None:
     assert shown["text"].keys() == default["text"].keys()
 
 
-def test_the_settings_for_fine_tuning_are_right(page: str) -> None:
+def test_the_page_names_settings_losses_and_tasks(page: str) -> None:
     shown: dict[str, Any] = yaml.safe_load(page.split("```yaml")[2].split("```")[0])
     config = TrainConfig.model_validate(shown | {"corpus": "c", "out": "o"})
     assert config.lr_of[Group.AUDIO_TOWER_LAST] < config.lr
-
-
-def test_every_loss_and_every_task_is_named(page: str) -> None:
     for loss in get_args(get_args(Loss)[0]):
         assert f"`{loss().name}`" in page
         assert all(f"`{name}" in page for name in loss.model_fields if name != "name")

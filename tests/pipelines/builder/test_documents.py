@@ -127,9 +127,7 @@ def find_starts(shard: Path) -> list[int]:
 
 
 @pytest.mark.parametrize("suffix", ["wav", "flac"])
-def test_every_stretch_of_an_index_is_one_sample(
-    corpus_of: Callable[..., Corpus], suffix: str
-) -> None:
+def test_every_stretch_is_one_sample(corpus_of: Callable[..., Corpus], suffix: str) -> None:
     corpus = corpus_of(audio={"format": suffix}, shards={"samples": 7})
     counts = json.loads((corpus.shards / ".nv-meta" / ".info.json").read_text())["shard_counts"]
     assert len(counts) > 12

@@ -31,7 +31,7 @@ from synth.base.errors import SegueError
 from synth.base.progress import Silent
 from synth.sources.procedural.sources import Foley
 from synth.sources.selection import split_finder
-from tests.kit.cases import cases
+from tests.kit.cases import cases, read_data
 
 SHORT = "is too short: {} s of sound; a crossfade of 0.5 s needs 1 s"
 SPLITS: dict[SplitName, list[str]] = {"train": ["train", "extra"], "test": ["test"]}
@@ -110,9 +110,7 @@ def describe(places: Places) -> CommandResult:
     return describe_plan(Foley(), places, 1, 0.1, (), findings)
 
 
-def test_plan_and_build_say_the_same_to_people_and_programs(
-    places: Places, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_plan_and_build_say_the_same(places: Places, capsys: pytest.CaptureFixture[str]) -> None:
     describe(places).show()
     planned = capsys.readouterr().out
     print_summary(summary(places, Findings.read(places.manifests, SPLITS)))
@@ -136,11 +134,16 @@ def test_labels_that_no_caption_tells_of_need_no_phrase(places: Places) -> None:
     assert Findings.read(places.manifests, SPLITS).unphrased == []
 
 
-def test_twenty_reasons_are_told_and_how_many_clips_have_others() -> None:
+def test_reasons_and_labels_are_named_up_to_a_number() -> None:
     rows = [refused(str(n), "x.wav", f"reason {'abcdefghijklmnopqrstuvw'[n]}") for n in range(23)]
     lines = format_refusals(count_refusals(rows))
     assert len(lines) == 21
     assert lines[-1] == "and 3 for other reasons"
+    names = [f"label {n:02d}" for n in range(12)]
+    rows = [clip for name in names for clip in clips(name, train=1)] + clips("dog", train=1, test=1)
+    (found,) = Coverage.of(rows, set()).lacking
+    assert found == Lacking("test", names, 13)
+    assert found.line.endswith("label 09 and 2 more (12 of 13 labels)")
 
 
 @cases(
@@ -189,14 +192,6 @@ def clips(label: str, **splits: int) -> list[dict[str, object]]:
     ]
 
 
-def test_ten_labels_are_named_at_most() -> None:
-    names = [f"label {n:02d}" for n in range(12)]
-    rows = [clip for name in names for clip in clips(name, train=1)] + clips("dog", train=1, test=1)
-    (found,) = Coverage.of(rows, set()).lacking
-    assert found == Lacking("test", names, 13)
-    assert found.line.endswith("label 09 and 2 more (12 of 13 labels)")
-
-
 def test_the_rarest_come_first_with_clips_and_recordings() -> None:
     rows = [
         *clips("dog", train=4, test=4),
@@ -222,7 +217,6 @@ def test_clips_outside_of_all_splits_count_for_nothing() -> None:
 
 
 # With the setting set that is named, what was told is gone.
-
 
 RATE = 16_000
 TWO = {"dog": [1.0] * 4, "rain": [1.0] * 4}
@@ -269,53 +263,7 @@ def apply_remedies(values: dict[str, Any], told: str) -> dict[str, Any]:
     return changed
 
 
-@cases(
-    ("library", "recipe", "more", "cause"),
-    [
-        (TWO | {"siren": [0.42, 0.5]}, {"triplets": {"crossfade_s": 0.5}}, {}, "is too short"),
-        ({"dog": [0.4], "rain": [0.3]}, {"triplets": {"crossfade_s": 0.5}}, {}, "none of 2 clips"),
-        (TWO, {"triplets": {"crossfade_s": 0.5}}, EXACT, "too short for a crossfade"),
-        (
-            TWO | {"siren": [0.15] * 3},
-            {"triplets": {}},
-            {"truth": {"min_overlap_s": 0.2}},
-            "cannot be made out",
-        ),
-        (TWO | {"siren": [0.099] * 3}, {"triplets": {}}, {}, "min_active_s is"),
-        (TWO | {"siren": [6.0] * 3}, {"triplets": {}}, {"clips": {"max_s": 5}}, "lasts"),
-        (TWO, {"triplets": {}}, {"clips": {"min_rate": 22_050}}, "is sampled at"),
-        (TWO, {"triplets": {}}, {"clips": {"max_rate": 8_000}}, "is sampled at"),
-        (TWO | {"siren": [1.0] * 3}, {"triplets": {}}, {"gain": 1e-4}, "is too quiet"),
-        (TWO | {"kazoo": [1.0] * 3}, {"counts": {}}, {}, "can be counted"),
-        ({"a kazoo": [1.0] * 3}, {"counts": {}}, {}, "can be counted"),
-        ({"dog": [2.5] * 3}, {"counts": {}}, {}, "holds no single sound"),
-        (
-            {"dog": [1.0] * 3},
-            {"counts": {}},
-            {"audio": {"sample_rate": RATE, "length": "exact 2 s"}},
-            "holds no single sound",
-        ),
-        ({"dog": [3.0] * 3, "rain": [0.8] * 3}, {"acba": {"pairs": 4}}, {}, "is too short"),
-        (
-            {"church bell": [3.0] * 3, "bicycle bell": [3.0] * 3},
-            {"acba": {"pairs": 4, "style": "paper"}},
-            {},
-            "no two clips found",
-        ),
-        (
-            {"dog": [1.0] * 4, "dog_bark": [1.0] * 4},
-            {"triplets": {}},
-            {},
-            "could describe the others' sounds",
-        ),
-        (THREE, {"triplets": {}}, {"splits": {"train": 0.9, "test": 0.1}}, "no clip of split test"),
-        (THREE, {"edits": {"pairs": 8}}, {"audio": EXACT["audio"] | {"length": "exact 5 s"}}, "re"),
-        (THREE, {"edits": {"pairs": 8}}, EXACT, "leave no room"),
-        (THREE, {"counts": {"times": [1, 5]}}, EXACT, "no room for a sound"),
-        (THREE, {"scenes": {"scenes": 4, "max_events": 12}}, EXACT, "cannot be made out"),
-        (THREE, {"attributes": {"pairs": 4}}, EXACT, "are too short for"),
-    ],
-)
+@cases(("library", "recipe", "more", "cause"), read_data("findings/remedies"))
 def test_the_setting_that_is_named_works(
     library: Library,
     recipe: dict[str, Any],
@@ -337,29 +285,7 @@ def test_the_setting_that_is_named_works(
     assert [line for line in after if cause in line or "none of" in line] == []
 
 
-@cases(
-    ("library", "recipe", "splits", "told"),
-    [
-        ({"dog": [1.0] * 4}, {"triplets": {}}, None, "add clips of other classes to train"),
-        ({"dog": [3.0] * 4}, {"acba": {"pairs": 4}}, None, "add clips of other labels to train"),
-        ({"dog": [3.0]}, {"acba": {"pairs": 4}}, None, "add clips of other recordings to train"),
-        (TWO, {"scenes": {"scenes": 4}}, None, "scenes need 3 labels"),
-        ({"dog": [1.0], "rain": [1.0]}, {"triplets": {}}, None, "add another recording of one"),
-        (
-            THREE | {"cat": [1.0]},
-            {"triplets": {}},
-            {"train": 0.5, "test": 0.5},
-            "each of 2 splits needs a recording of its own, and there are fewer of cat",
-        ),
-        (
-            TWO | {"bell after dinner": [1.0] * 2},
-            {"triplets": {}},
-            None,
-            "word bell after dinner under `labels`, without the word",
-        ),
-        ({"dog": [1.3] * 4}, {"attributes": {"pairs": 4}}, None, "clips of other labels to train"),
-    ],
-)
+@cases(("library", "recipe", "splits", "told"), read_data("findings/causes"))
 def test_where_no_setting_helps_the_cause_is_told(
     library: Library,
     recipe: dict[str, Any],
@@ -411,35 +337,7 @@ def test_a_split_that_has_no_clip_is_the_cause(
     assert "empty file" not in line
 
 
-@cases(
-    ("reasons", "stage", "remedy"),
-    [
-        (["has 6 channels; clips.max_channels is 2"], "ingest", "`clips.max_channels: 6` keeps it"),
-        (["lasts 1,700.0 s; clips.max_s is 600 s"], "ingest", "`clips.max_s: 1701` keeps it"),
-        (
-            ["is audible for at most 0.060 s at a time; truth.blip_s is 0.1 s"] * 2,
-            "recipe triplets",
-            "`truth.blip_s: 0.05` keeps them",
-        ),
-        (
-            ["is heard too seldom: half of it must be left by a crossfade of 1 s"],
-            "recipe acba",
-            "`recipe.acba.crossfade_s: 0` keeps it",
-        ),
-        (
-            ["holds FLAC, but its name ends in .wav"],
-            "ingest",
-            "`clips.mislabelled: accept` keeps it",
-        ),
-        (
-            ["is one sound under two labels: a.wav (puppy) and b.wav (dog)"],
-            "ingest",
-            "`labels: {puppy: {also: [dog]}}` keeps one, if both are right",
-        ),
-        (["is the same sound as a.wav"], "ingest", ""),
-        (["is too short: one sample of sound; clips.min_active_s is 0.1 s"], "ingest", ""),
-    ],
-)
+@cases(("reasons", "stage", "remedy"), read_data("findings/reasons"))
 def test_remedies_of_other_reasons(reasons: Sequence[str], stage: str, remedy: str) -> None:
     assert find_remedy([{"reason": reason, "stage": stage} for reason in reasons]) == remedy
 

@@ -124,9 +124,7 @@ def test_errors_of_the_file_system_are_tried_again_and_noted(where: Engine) -> N
 @pytest.mark.parametrize(
     ("error", "tries"), [(OSError("gone"), 5), (PermissionError("no"), 1), (SegueError("bad"), 1)]
 )
-def test_error_is_raised_after_as_many_tries_as_may_help(
-    where: Engine, error: Exception, tries: int
-) -> None:
+def test_tries_are_as_many_as_may_help(where: Engine, error: Exception, tries: int) -> None:
     made: list[int] = []
 
     def render(shard: int) -> None:

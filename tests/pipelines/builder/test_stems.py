@@ -1,4 +1,4 @@
-"""Stems: of every recipe's samples they are the sample, sample for sample."""
+"""Recipes built whole: stems are the sample, sample for sample; `acba` from caption files."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from typing import Any
 
 import mlcroissant
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 import soundfile
 import webdataset
 from etils import epath
 
+from pipelines.builder.build import build
+from pipelines.checks.audit import audit
 from pipelines.config.spec import Spec
 from synth.audio.render import Mixdown, render
 from synth.corpus.corpus import Corpus
@@ -25,7 +28,8 @@ from synth.export.items import list_shards
 from synth.recipes import recipe_class, recipe_names
 from synth.scene.scene import from_text
 from tests.kit.builds import TINY, merged
-from tests.kit.cases import cases
+from tests.kit.cases import cases, read_data
+from tests.kit.libraries import RATE, sound, write_csv
 
 RECIPES: dict[str, dict[str, Any]] = {
     "acba": {"pairs": 8},
@@ -133,3 +137,69 @@ def test_they_change_neither_the_plan_nor_specs_without_them() -> None:
     assert kept.model_dump()["audio"]["stems"]
     assert plain.plan_digest("x") == kept.plan_digest("x")
     assert plain.render_digest() != kept.render_digest()
+
+
+# `acba` from caption files to shards.
+
+
+CAPTIONS = read_data("findings/acba_captions")
+
+
+@pytest.fixture(scope="module")
+def audiocaps(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("acba") / "audiocaps"
+    columns = ("audiocap_id", "youtube_id", "start_time", "caption")
+    for split in ("train", "test"):
+        rows = [
+            (number, video, start, caption)
+            for number, (video, start, owner, caption) in enumerate(CAPTIONS)
+            if owner == split
+        ]
+        write_csv(root / f"{split}.csv", columns, rows)
+    for seed, (video, start, *_) in enumerate(CAPTIONS):
+        if video != "i9":
+            sound(root / "audio" / f"{video}_{start}.wav", seed, frames=4 * RATE)
+    return root
+
+
+@pytest.fixture(scope="module")
+def make(audiocaps: Path) -> Callable[..., Corpus]:
+    """Builds a version beside those that were built before, of the same bank."""
+
+    def make(**recipe: object) -> Corpus:
+        spec = Spec.model_validate(
+            {
+                "corpus": "acba",
+                "source": {"audiocaps": {"root": str(audiocaps)}},
+                "recipe": {"acba": {"pairs": {"train": 11, "test": 3}} | recipe},
+                "audio": {"sample_rate": RATE, "length": "exact 7 s"},
+                "splits": {"train": ["train"], "test": ["test"]},
+            }
+        )
+        out = audiocaps.parent / "out"
+        build(spec, out, 0)
+        return Corpus.open(out / "data_manifests" / "acba")
+
+    return make
+
+
+def test_captions_with_ordering_words_are_left_out(make: Callable[..., Corpus]) -> None:
+    corpus = make()
+    heard = {clip for row in corpus.samples().to_pylist() for clip in row["clips"]}
+    refused = pq.read_table(corpus.folder / "quarantine.parquet").to_pylist()
+    reasons = {row["id"]: (row["stage"], row["reason"]) for row in refused}
+    assert set(reasons) == {"audiocaps/e5_0", "audiocaps/i9_0"}
+    assert reasons["audiocaps/e5_0"][0] == "recipe acba"
+    assert reasons["audiocaps/i9_0"] == ("ingest", "cannot be read: the file is missing")
+    assert not heard & set(reasons)
+    found = audit(corpus.folder)
+    assert (found.samples, found.with_negatives, found.violations) == (14, 14, ())
+    assert found.dense == 0  # a caption of a whole clip is not true of each stretch
+
+
+def test_excerpts_of_captioned_clips_are_told(audiocaps: Path, make: Callable[..., Corpus]) -> None:
+    assert make().facts["excerpts_of_captioned_clips"] == 0
+    corpus = make(max_event_s=2.5)
+    assert corpus.facts["excerpts_of_captioned_clips"] == 2 * 14
+    assert all(row["excerpts"] == 2 for row in corpus.samples(columns=["excerpts"]).to_pylist())
+    assert "28 sounds are excerpts of captioned clips" in (corpus.shards / "README.md").read_text()

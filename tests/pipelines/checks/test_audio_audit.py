@@ -247,9 +247,8 @@ def test_a_sound_that_begins_or_ends_with_a_click_is_named() -> None:
 
 def test_plan_is_a_clear_error(tmp_path: Path) -> None:
     _, places, _ = plan_library(Spec.model_validate(SPEC), tmp_path, 0, Silent())
-    with pytest.raises(CorpusError, match="a plan has no audio yet") as caught:
+    with pytest.raises(CorpusError, match=r"a plan has no audio yet.*segue build"):
         audit_audio(places.manifests, 40)
-    assert "segue build" in caught.value.fix
     done = segue_here("audit", places.manifests, "--audio", "5")
     assert done.returncode == 1
     assert "a plan has no audio yet" in done.stderr

@@ -65,9 +65,7 @@ def test_what_is_not_well_says_what_it_costs_and_how_to_fix_it() -> None:
             assert (check.state is CheckState.OK) == (check.fix == "")
 
 
-def test_a_package_out_of_bounds_is_wrong_and_one_of_a_few_commands_is_missing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_packages_out_of_bounds_or_missing_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     there = metadata.version
 
     def version(name: str) -> str:
@@ -85,9 +83,7 @@ def test_a_package_out_of_bounds_is_wrong_and_one_of_a_few_commands_is_missing(
     assert torch.fix == "pip install -c constraints.txt torch"
 
 
-def test_programs_and_models_that_are_not_there_are_missing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_programs_that_are_missing_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda _: None)
     monkeypatch.setattr(machine, "find_spec", lambda _: None)
     monkeypatch.setattr(machine, "find_version", lambda _: None)
@@ -102,9 +98,7 @@ def test_programs_and_models_that_are_not_there_are_missing(
     assert fix.startswith("python -m spacy download ")
 
 
-def test_a_torchcodec_that_does_not_load_is_told_with_what_it_needs(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_torchcodec_that_does_not_load_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     there = {"torchcodec": "0.13.0"}
     monkeypatch.setattr(machine, "find_version", there.get)
     monkeypatch.setattr(machine, "run_module", lambda _: "")
@@ -150,9 +144,7 @@ def test_disks_are_tried_and_left_as_they_were_and_stores_are_not_tried(tmp_path
 
 
 @pytest.mark.skipif(os.name == "nt", reason="locks are of another kind there")
-def test_a_file_system_without_locks_is_wrong(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_locks_on_a_disk_are_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "hold_lock", lambda *_: nullcontext())
     check = by_name(machine.check_disks(tmp_path))[f"--out {tmp_path}"]
     assert check.state is CheckState.WRONG
@@ -176,9 +168,7 @@ def test_processors_of_a_container_and_gpus_are_told(tmp_path: Path) -> None:
     assert none.state is CheckState.MISSING
 
 
-def test_an_endpoint_that_lists_models_is_well_and_a_refused_key_is_never_shown(
-    endpoint: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_refused_key_is_never_shown(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(packages.KEY_VARIABLE, raising=False)
     (check,) = packages.check_endpoint(None)
     assert check.state is CheckState.MISSING
@@ -193,13 +183,10 @@ def test_an_endpoint_that_lists_models_is_well_and_a_refused_key_is_never_shown(
     assert KEY not in str(check)
 
 
-def test_a_key_goes_to_nobody_in_the_clear() -> None:
+def test_a_key_and_a_secret_go_to_nobody() -> None:
     assert packages._is_private("https://api.example.org/v1")
     assert packages._is_private("http://127.0.0.1:11434/v1")
     assert not packages._is_private("http://api.example.org/v1")
-
-
-def test_a_prefect_server_that_is_set_up_and_does_not_answer_is_wrong() -> None:
     check = packages._check_prefect_server("http://user:secret@127.0.0.1:9/api")
     assert check.state is CheckState.WRONG
     assert "secret" not in str(check)

@@ -17,7 +17,7 @@ from pipelines.export import export_corpus
 from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import Corpus
 from synth.export import FORMATS
-from tests.kit.builds import segue_here
+from tests.kit.builds import ask_segue, segue_here
 from tests.kit.export_corpora import built
 
 NAMES = ("questions", "differences", "chat", "preference", "grpo")
@@ -62,9 +62,7 @@ def name_faults(corpus: Path, folder: Path) -> list[tuple[str, int, str]]:
 @pytest.mark.parametrize(
     "name", sorted({*FORMATS} - {"lance", "edits", "edits-hf", "edits-webdataset"})
 )
-def test_an_export_of_each_format_is_what_its_corpus_makes(
-    manifests: Path, exports: Path, tmp_path: Path, name: str
-) -> None:
+def test_each_export_is_faithful(manifests: Path, exports: Path, tmp_path: Path, name: str) -> None:
     folder = exports / name
     if name not in NAMES:
         folder = tmp_path / name
@@ -110,9 +108,7 @@ def test_lines_that_were_changed_are_named(manifests: Path, exports: Path, tmp_p
 
 
 @pytest.mark.parametrize("folder", ["preference"], indirect=True)
-def test_lines_that_are_missing_moved_doubled_or_no_json_are_named(
-    manifests: Path, folder: Path
-) -> None:
+def test_lines_that_are_missing_moved_or_doubled_are_named(manifests: Path, folder: Path) -> None:
     path = folder / "test.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
     for changed, faults in (
@@ -131,9 +127,7 @@ def test_lines_that_are_missing_moved_doubled_or_no_json_are_named(
 
 
 @pytest.mark.parametrize("folder", ["preference"], indirect=True)
-def test_files_that_are_missing_changed_or_lead_elsewhere_are_named(
-    manifests: Path, folder: Path, tmp_path: Path
-) -> None:
+def test_files_that_are_not_theirs_are_named(manifests: Path, folder: Path, tmp_path: Path) -> None:
     first, second, third = sorted((folder / "audio" / "test").iterdir())[:3]
     first.unlink()
     shutil.copyfile(third, second)
@@ -171,9 +165,7 @@ def test_what_cannot_be_compared_is_refused(manifests: Path, folder: Path, tmp_p
 
 def test_command_names_the_line_and_fails(manifests: Path, exports: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(exports / "preference", tmp_path / "changed")
-    good = segue_here("audit", manifests, "--export", exports / "preference", "--blind", "--json")
-    assert good.returncode == 0, good.stderr
-    told = json.loads(good.stdout.splitlines()[-1])
+    told = ask_segue("audit", manifests, "--export", exports / "preference", "--blind")
     assert told["faults"] == 0
     change(folder / "test.jsonl", 2, {"query": "What?", "proof": {}})
     bad = segue_here("audit", manifests, "--export", folder, "--blind")

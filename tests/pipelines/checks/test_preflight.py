@@ -151,9 +151,7 @@ equal_groups = st.builds(
 
 
 @given(equal_groups | sizes, st.integers(1, 40), counts, st.booleans())
-def test_the_share_is_that_of_the_trainer(
-    groups: list[int], batch: int, ranks: int, keep: bool
-) -> None:
+def test_the_share_is_the_trainers(groups: list[int], batch: int, ranks: int, keep: bool) -> None:
     assume(not keep or max(groups) <= batch)
     share = TrainerShare.of(groups, batch, ranks, keep)
     assume(share.units >= ranks)
@@ -246,9 +244,7 @@ def test_what_is_accepted_gives_every_rank_equal_steps_and_what_is_refused_has_a
         assert min(split.share(training).units_of_ranks) > 0
 
 
-def test_a_batch_that_ranks_cannot_share_is_refused_before_anything_is_planned(
-    tiny: Callable[..., Spec], tmp_path: Path
-) -> None:
+def test_a_batch_that_ranks_cannot_share(tiny: Callable[..., Spec], tmp_path: Path) -> None:
     for training, fix in (
         (Training(8, 1, 4), "--batch 8 or more"),
         (Training(8, 1, 250), "--batch 248 or --batch 256"),
@@ -262,9 +258,8 @@ def test_a_batch_that_ranks_cannot_share_is_refused_before_anything_is_planned(
 
 
 def test_a_split_that_the_plan_has_not_is_told(tiny: Callable[..., Spec], ingested: Path) -> None:
-    with pytest.raises(SpecError, match="no split val") as caught:
+    with pytest.raises(SpecError, match=r"no split val.*train, test"):
         run_preflight(tiny(), Training(1, 1, 4, splits=("val",)), ingested, 0, Silent())
-    assert "train, test" in caught.value.fix
 
 
 # Disk, time, cost
@@ -274,9 +269,7 @@ def tiny_report(spec: Spec, out: Path, **changes: Any) -> PreflightReport:
     return run_preflight(spec, Training(2, 1, 8, **changes), out, 0, Silent())[2]
 
 
-def test_the_disk_is_foretold_by_how_far_some_samples_compress(
-    tiny: Callable[..., Spec], ingested: Path, out: Path
-) -> None:
+def test_the_disk_is_foretold(tiny: Callable[..., Spec], ingested: Path, out: Path) -> None:
     foretold = tiny_report(tiny(), ingested).disk
     assert foretold.ratio.known.startswith("measured on")
     assert foretold.there == 0
@@ -293,14 +286,11 @@ def test_a_corpus_that_does_not_fit_the_disk_is_refused_with_the_numbers(
     tiny: Callable[..., Spec], ingested: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(disk, "free_bytes", lambda path: 1_000)
-    with pytest.raises(PlanError, match=r"needs \d+\.\d+ MB more .* 0\.00 MB are free") as caught:
+    with pytest.raises(PlanError, match=r"needs \d+\.\d+ MB more .* 0\.00 MB are free.*--out"):
         tiny_report(tiny(), ingested)
-    assert "--out" in caught.value.fix
 
 
-def test_cost_follows_from_the_users_own_numbers_alone(
-    tiny: Callable[..., Spec], ingested: Path
-) -> None:
+def test_cost_follows_from_the_users_numbers(tiny: Callable[..., Spec], ingested: Path) -> None:
     unknown = tiny_report(tiny(), ingested).to_json()
     assert all(each["cost"] is None for each in unknown["cost"].values())
     assert any("--steps-per-s" in note for note in unknown["notes"])
@@ -313,9 +303,7 @@ def test_cost_follows_from_the_users_own_numbers_alone(
     assert cost["cost"] == pytest.approx(3 * cost["gpu_hours"], abs=0.01)
 
 
-def test_a_source_without_recordings_has_no_rendering_time(
-    tiny: Callable[..., Spec], tmp_path: Path
-) -> None:
+def test_no_recordings_no_rendering_time(tiny: Callable[..., Spec], tmp_path: Path) -> None:
     spec = tiny(
         source={"vocabulary": {"labels": ["dog", "rain", "siren", "wind"], "takes": 4}},
         splits={"train": 1.0},
@@ -328,9 +316,7 @@ def test_a_source_without_recordings_has_no_rendering_time(
 # The command line
 
 
-def test_preflight_ends_with_one_json_line_and_renders_nothing(
-    tiny_file: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_preflight_renders_nothing(tiny_file: Callable[..., Path], tmp_path: Path) -> None:
     options = ["--gpus", "2", "--workers", "2", "--batch", "8", "--json"]
     done = segue_here("plan", tiny_file(), "--out", tmp_path / "out", *options)
     assert done.returncode == 0, done.stderr
@@ -343,9 +329,7 @@ def test_preflight_ends_with_one_json_line_and_renders_nothing(
     assert not list((tmp_path / "out").rglob("*.tar"))
 
 
-def test_a_refusal_is_one_error_whose_fix_mends(
-    tiny_file: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_a_refusals_fix_mends(tiny_file: Callable[..., Path], tmp_path: Path) -> None:
     options = ["--out", tmp_path / "out", "--gpus", "4", "--workers", "2", "--batch", "12"]
     failed = segue_here("plan", tiny_file(shards={"samples": 60}), *options, "--json")
     assert failed.returncode == 1
@@ -353,15 +337,12 @@ def test_a_refusal_is_one_error_whose_fix_mends(
     assert "4 ranks x 2 loader workers = 8" in found["error"]
     assert len(failed.stderr.splitlines()) == 2
     samples = re.search(r"shards: {samples: (\d+)}", found["fix"])
-    assert samples is not None
     fixed = segue_here("plan", tiny_file(shards={"samples": int(samples[1])}), *options)
     assert fixed.returncode == 0, fixed.stderr
     assert "steps on all ranks" in fixed.stdout
 
 
-def test_without_a_training_run_plan_says_what_it_always_said(
-    tiny_file: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_plan_alone_says_what_it_said(tiny_file: Callable[..., Path], tmp_path: Path) -> None:
     done = segue_here("plan", tiny_file(), "--out", tmp_path / "out", "--workers", "0", "--json")
     names = "samples seconds paths quarantined findings blocked"
     assert set(json.loads(done.stdout.splitlines()[-1])) == set(names.split())

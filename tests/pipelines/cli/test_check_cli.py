@@ -104,9 +104,7 @@ def test_one_file_of_rows_is_a_library_too(tmp_path: Path) -> None:
     assert "1 files listed" in done.stdout
 
 
-def test_the_index_of_a_folder_is_told_and_is_no_sound(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_index_of_a_folder_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sound(tmp_path / "mine" / "dog" / "a.wav")
     write_csv(tmp_path / "mine" / "index.csv", ("path", "label"), [("dog/a.wav", "dog")])
     monkeypatch.chdir(tmp_path)
@@ -167,9 +165,7 @@ def test_checksums_and_locations_are_the_same_paths(tmp_path: Path) -> None:
             assert set(source.checksums()) == {ref.location for ref in source.refs()}
 
 
-def test_options_of_another_subject_are_refused_and_a_wrong_path_is_explained(
-    tiny_corpus: Path, tmp_path: Path
-) -> None:
+def test_options_of_another_subject_are_refused(tiny_corpus: Path, tmp_path: Path) -> None:
     folder = tiny_corpus / "data_manifests" / "tiny"
     for words, told in (
         (("--index", tmp_path), "--index: this machine is checked"),

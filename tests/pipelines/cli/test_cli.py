@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import shlex
 import shutil
-from collections.abc import Callable
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 import soundfile
 import typer
+from click.testing import Result
 
-from pipelines.cli.app import mount
-from pipelines.cli.commands import GUESSED
-from tests.kit.builds import flip, segue, segue_here
-from tests.kit.cases import cases
+import synth.base.entry_points as registry
+from pipelines.cli.app import load_command, mount
+from pipelines.cli.commands import COMMANDS, GUESSED
+from pipelines.cli.common.options import source_completions, start_completions
+from pipelines.cli.make.ingest import _read_intake
+from pipelines.cli.make.sources import sources_command
+from synth.base.errors import SourceError
+from synth.sources import SOURCES, source_class
+from tests.kit.builds import PLAIN, ask_segue, flip, invoke, segue, segue_here
+from tests.kit.cases import cases, read_data
 
 
 @pytest.mark.slow
@@ -60,23 +74,8 @@ def test_errors_are_one_line_with_the_fix_and_a_traceback_for_who_asks(tmp_path:
     assert "SpecError" in failed.stderr
 
 
-USAGE = [
-    ("buld", "Did you mean 'segue build' or 'segue bench build'?"),
-    ("Inspect", "Did you mean 'segue inspect'?"),
-    ("nightly", "Did you mean 'segue night'?"),
-    ("negate", "Did you mean 'segue text negate'?"),
-    ("text tagcaptions", "Did you mean 'segue text tag-captions'?"),
-    ("text deploy", "Did you mean 'segue night deploy'?"),
-    ("run", "Did you mean 'segue night run' or 'segue llm run' or 'segue bench run'?"),
-    ("text xylophone", "No such command 'xylophone'."),
-    ("build", "Missing argument 'spec'"),
-    ("build x.yaml --workers two", "'--workers': expected a whole number"),
-    ("inspect x --samples -3", "expected a value greater than or equal to 0"),
-    ("train x --head lstm", "'--head': 'lstm' is not one of"),
-    ("night run x.yaml --bogus", "No such option: --bogus"),
-    ("--bogus", "No such option: --bogus"),
-    *((f"{old} a b", f"Instead of `segue {old}` use {new}.") for old, new in GUESSED.items()),
-]
+USAGE = read_data("cli/usage")
+USAGE += ((f"{old} a b", f"Instead of `segue {old}` use {new}.") for old, new in GUESSED.items())
 """What is typed, and what is told."""
 
 
@@ -100,9 +99,7 @@ def test_wrong_usage_is_told_to_people_and_as_one_json_object_to_programs() -> N
 
 def test_inspect_shows_and_saves_audio_and_check_checks(tiny_corpus: Path, tmp_path: Path) -> None:
     folder = tiny_corpus / "data_manifests" / "tiny"
-    done = segue_here("inspect", folder, "--samples", "2", "--save", tmp_path / "wavs", "--json")
-    assert done.returncode == 0, done.stderr
-    shown = json.loads(done.stdout.splitlines()[-1])
+    shown = ask_segue("inspect", folder, "--samples", "2", "--save", tmp_path / "wavs")
     checked = segue_here("check", folder, "--samples", "2", "--json")
     assert json.loads(checked.stdout.splitlines()[-1])["checks"] == {
         "manifests as certified": 32,
@@ -130,9 +127,7 @@ def test_check_finds_a_changed_shard_and_a_missing_one(tiny_corpus: Path, tmp_pa
     assert f"{shard}: missing" in failed.stderr.replace("\n", " ")
 
 
-def test_errors_of_the_system_are_told_in_one_line_too(
-    tiny_file: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_the_systems_errors_are_one_line(tiny_file: Callable[..., Path], tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     failed = segue_here(
         "build", tiny_file(), "--out", tmp_path / "file" / "x", "--no-prefect", "--json"
@@ -143,9 +138,7 @@ def test_errors_of_the_system_are_told_in_one_line_too(
     assert json.loads(failed.stdout.splitlines()[-1])["error"]
 
 
-def test_what_the_machine_or_a_damaged_file_ends_is_one_line(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_what_the_machine_ends_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     for error, said in (
         (MemoryError(), "out of memory"),
         (RecursionError("too deep"), "is damaged: too deep"),
@@ -200,25 +193,213 @@ def test_a_place_that_cannot_be_written_is_told_with_a_fix() -> None:
     ]
 
 
-@cases(
-    ("words", "told"),
-    [
-        ("plan none.yaml --no-keep-groups --epochs 1", "--epochs, --keep-groups: needs --gpus"),
-        ("audit none --samples 8000", "--samples: needs --blind or --trivial"),
-        ("audit none --export x --samples 8000", "--samples: needs --blind"),
-        ("sql none select --out x.csv --rows 50", "--rows: the whole answer is written"),
-        ("new --out none.yaml", "--out: needs a recipe"),
-        ("sql none --rows 50", "--rows: needs a query"),
-        ("night schedule none.yaml --every 1h --timezone UTC", "--timezone: needs --cron"),
-        ("text probe pte none.csv --out x --seed 0", "--seed: pte takes every caption"),
-        ("llm run t none.csv --out x --model m --poll 30", "--poll: needs --batch"),
-        ("export none --to onnx --out x --absolute", "--absolute: --to onnx exports a model"),
-    ],
-)
-def test_options_that_count_for_nothing_are_refused_with_their_defaults_too(
-    words: str, told: str
-) -> None:
+@cases(("words", "told"), read_data("cli/useless_options"))
+def test_options_that_count_for_nothing_are_refused(words: str, told: str) -> None:
     done = segue_here(*words.split())
     assert done.returncode == 1
     assert told in done.stderr
     assert "leave" in done.stderr
+
+
+# Every command teaches by example, and is completed in a shell by the protocol of bash.
+
+
+_EXAMPLES = re.compile(r"\n\nExamples?: (?P<told>.*)\Z", re.S)
+
+
+def examples(command: click.Command) -> list[list[str]]:
+    """The commands that a command's help ends with, in words."""
+    told = _EXAMPLES.search(command.help or "")
+    quoted = re.findall(r"`([^`]+)`", told["told"]) if told else []
+    return [shlex.split(each) for each in quoted]
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_help_ends_with_examples_that_its_parser_takes(words: str) -> None:
+    command = load_command(words)
+    found = examples(command)
+    assert found, f"segue {words} --help has no Example"
+    for example in found:
+        called = example[example.index("segue") + 1 :]  # which torchrun may stand before
+        assert called[: len(words.split())] == words.split()
+        # Raises where an option does not exist, an argument is missing or a value is wrong.
+        command.make_context(words, called[len(words.split()) :])
+
+
+def complete(*words: str) -> list[str]:
+    """What bash is offered for the last word."""
+    environment = {
+        "_SEGUE_COMPLETE": "complete_bash",
+        "COMP_WORDS": " ".join(("segue", *words)),
+        "COMP_CWORD": str(len(words)),
+    }
+    done = segue_here(env=environment)
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+def test_commands_options_and_their_values_are_completed() -> None:
+    assert complete("ve") == ["versions"]
+    assert complete("llm", "ru") == ["run"]
+    assert complete("night", "--") == ["--help"]
+    assert complete("text", "te") == ["textswap"]
+    assert {"--head", "--out", "--resume"} <= set(complete("train", "x", "--"))
+    assert complete("train", "x", "--head", "tr") == ["transformer"]
+    assert complete("text", "probe", "cl") == ["clause-swap"]
+    assert complete("browse", "") == []  # which has the shell complete paths
+    assert start_completions("t") == ["tag_captions", "triplets"]
+    assert source_completions("esc") == ["esc10", "esc50"]
+
+
+# `segue sources`: one line a source, and all that is known of one.
+
+
+def sources(*arguments: str) -> Result:
+    done = invoke(sources_command, *arguments)
+    assert done.exception is None or isinstance(done.exception, SourceError)
+    return done
+
+
+def test_the_list_has_one_line_a_source() -> None:
+    lines = sources().stdout.splitlines()
+    listed = [line.split()[0] for line in lines[: len(SOURCES)]]
+    assert listed == list(SOURCES)
+    assert all(len(line) <= 110 for line in lines)
+
+
+def test_every_setting_of_a_source_is_told_with_its_meaning() -> None:
+    listed = json.loads(sources("--json").stdout)
+    assert list(listed) == list(SOURCES)
+    assert listed["esc50"]["settings"]["root"] == "required"
+    assert listed["esc50"]["origin"]["licence"]
+    assert "tracks.csv" in listed["fma"]["layout"]
+    for name in SOURCES:
+        told = json.loads(sources(name, "--json").stdout)[name]
+        assert set(told["settings"]) == set(source_class(name).model_fields)
+        assert all(told["about"][key] for key in told["settings"])
+        shown = " ".join(sources(name).stdout.split())
+        parts = [*told["about"].values(), *(told["origin"] or {}).values()]
+        parts += [f"{key} (" for key in told["about"]]
+        assert [part for part in parts if part not in shown] == []
+
+
+def test_the_nearest_name_is_told() -> None:
+    for name, fix in (
+        ("ESC50", "did you mean 'esc50'?"),
+        ("esc-50", "did you mean 'esc50'?"),
+        ("AudioCap", "did you mean 'audiocaps'?"),
+        ("qqq", "there are audiocaps, audioset_strong, "),
+    ):
+        error = sources(name).exception
+        assert isinstance(error, SourceError)
+        assert error.fix.startswith(fix)
+    for library in ("ESC50:/data/ESC-50", "esc51", "Folder:"):  # no missing specs
+        with pytest.raises(SourceError, match="did you mean"):
+            _read_intake(library)
+
+
+def test_one_broken_package_spoils_no_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The whole list was an error.
+    point = EntryPoint("birds", "no_such_package:Birds", "segue.sources")
+    monkeypatch.setattr(registry, "list_installed", lambda group, path: (point,))
+    assert "birds" in sources().stdout
+    assert "cannot be used" in sources().stdout
+    assert isinstance(sources("birds").exception, SourceError)
+
+
+# Commands answer soon: what is slow to import is imported by what uses it, threads wait idly.
+
+
+SLOW = (
+    *("dask", "duckdb", "fsspec", "matplotlib", "numba", "openai", "pandas", "prefect"),
+    *("pyarrow.dataset", "scipy.fft", "scipy.signal", "sklearn", "starlette", "torch"),
+    *("transformers", "uvicorn"),
+)
+OFFER = """
+import contextlib, io, sys
+from pipelines.cli.app import main
+from pipelines.cli.commands import COMMANDS, GROUPS
+slow = set(sys.argv[1:])
+for name in ("", *GROUPS, *COMMANDS):
+    sys.argv = ["segue", *name.split(), "--help"]
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.suppress(SystemExit):
+        main()
+    assert "Usage" in said.getvalue(), name
+    found = sorted(slow & sys.modules.keys())
+    assert not found, f"{name} --help imports {found}"
+"""
+RUN = """
+import contextlib, shlex, sys
+from pipelines.cli.app import main
+words, *slow = sys.argv[1:]
+sys.argv = ["segue", *shlex.split(words)]
+with contextlib.suppress(SystemExit):
+    main()
+found = sorted(set(slow) & sys.modules.keys())
+assert not found, f"it imports {found}"
+"""
+
+
+def run(code: str, *arguments: str | Path) -> str:
+    paths = os.pathsep.join(filter(None, sys.path))
+    done = subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        env=os.environ | PLAIN | {"PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_help_of_no_command_loads_what_is_slow() -> None:
+    run(OFFER, *SLOW, "jaxtyping", "pyarrow", "rich.progress", "scipy")
+
+
+@pytest.mark.slow
+def test_a_build_with_nothing_to_do_loads_nothing_slow(
+    tiny_corpus: Path, tiny_file: Callable[..., Path], tmp_path: Path
+) -> None:
+    out = shutil.copytree(tiny_corpus, tmp_path / "out")
+    # pyarrow imports pandas as soon as an array is made, as the rows of a library are.
+    slow = {*SLOW, "jinja2", "snowballstemmer", "synth.llm", "synth.recipes.negation"} - {"pandas"}
+    words = f"build {tiny_file()} --out {out} --workers 2 --no-prefect"
+    assert "0 shards rendered" in run(RUN, words, *sorted(slow))
+
+
+@cases(
+    ("words", "slow"),
+    [
+        ("sources", ("pyarrow", "synth.recipes", "synth.sources.sounds.esc50", "yaml")),
+        ("sources jam", ("pipelines.config.spec", "synth.recipes")),
+        ("check", ("pyarrow", "synth.sources")),
+    ],
+)
+def test_what_says_little_loads_little(words: str, slow: Sequence[str]) -> None:
+    assert run(RUN, words, *SLOW, *slow)
+
+
+SHOWS = """
+import os, sys
+from pipelines.cli.__main__ import main
+sys.argv = ["segue", "--version"]
+try:
+    main()
+finally:
+    assert "torch" not in sys.modules
+    print(os.environ["OMP_WAIT_POLICY"])
+"""
+
+
+@pytest.mark.parametrize(("given", "expected"), [(None, "passive"), ("active", "active")])
+def test_threads_wait_without_using_a_processor(given: str | None, expected: str) -> None:
+    environment = {key: value for key, value in os.environ.items() if key != "OMP_WAIT_POLICY"}
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+    if given is not None:
+        environment["OMP_WAIT_POLICY"] = given
+    done = subprocess.run(
+        [sys.executable, "-c", SHOWS], capture_output=True, text=True, env=environment
+    )
+    assert done.stdout.splitlines()[-1] == expected, done.stderr

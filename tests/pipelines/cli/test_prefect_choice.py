@@ -12,7 +12,7 @@ from pipelines.config.prefect_server import find_server
 from pipelines.config.spec import Spec
 from synth.base.errors import SegueError
 from synth.base.progress import Silent
-from tests.kit.cases import cases
+from tests.kit.cases import cases, read_data
 
 NIGHT = "http://127.0.0.1:4200/api"
 PROFILES = """\
@@ -33,9 +33,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_server_is_configured_by_the_environment_or_the_active_profile(
-    monkeypatch: pytest.MonkeyPatch, home: Path
-) -> None:
+def test_where_a_server_is_configured(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
     assert not find_server()
     monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:4200/api")
     assert find_server()
@@ -49,25 +47,7 @@ def test_a_server_is_configured_by_the_environment_or_the_active_profile(
     assert not find_server()
 
 
-@cases(
-    ("files", "address"),
-    [
-        ({}, ""),
-        (
-            {".env": "PREFECT_API_URL=http://a/api", "prefect.toml": '[api]\nurl = "http://b/api"'},
-            "http://a/api",
-        ),
-        ({"prefect.toml": '[api]\nurl = "http://b/api"'}, "http://b/api"),
-        (
-            {"prefect.toml": "[api]", "pyproject.toml": '[tool.prefect.api]\nurl = "http://c/api"'},
-            "http://c/api",
-        ),
-        ({"pyproject.toml": "[project]"}, ""),
-        ({".env": "PREFECT_PROFILES_PATH=mine.toml", "mine.toml": PROFILES}, NIGHT),
-        ({"prefect.toml": 'profiles_path = "mine.toml"', "mine.toml": PROFILES}, NIGHT),
-        ({"pyproject.toml": '[tool.prefect]\nprofiles_path = "m.toml"', "m.toml": PROFILES}, NIGHT),
-    ],
-)
+@cases(("files", "address"), read_data("cli/prefect_files"))
 def test_files_are_read_as_prefect_does(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, files: dict[str, str], address: str
 ) -> None:

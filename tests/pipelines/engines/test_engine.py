@@ -29,7 +29,7 @@ from pipelines.builder import drafting
 from pipelines.builder.build import build
 from pipelines.config.spec import Spec
 from pipelines.engines.cluster import Passport, WorkerRefusal, facts
-from pipelines.engines.engine import Call, Engine, RemoteEngine, engine, run_in_order
+from pipelines.engines.engine import Call, Engine, engine, run_in_order
 from pipelines.engines.executor import starting_process
 from synth.base.errors import CorpusError, SegueError, SpecError
 from tests.conftest import missing
@@ -242,9 +242,7 @@ def test_time_limit_runs_from_when_a_process_of_the_pool_begins(tmp_path: Path) 
             it.submit(os.getpid)
 
 
-def test_time_limit_runs_from_when_a_worker_of_a_cluster_begins(
-    cluster: OwnCluster, tmp_path: Path
-) -> None:
+def test_the_time_limit_begins_with_the_call(cluster: OwnCluster, tmp_path: Path) -> None:
     with cluster.client() as client:
 
         def processes() -> set[int]:
@@ -367,7 +365,6 @@ def test_folder_that_workers_do_not_share_is_refused(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with engine(cluster.address) as it:
-        assert isinstance(it, RemoteEngine)
         it.share(tmp_path)
         with pytest.raises(SegueError, match=r"do not share /proc/self/cwd: .*No such file"):
             it.share(Path("/proc/self/cwd"))
@@ -428,9 +425,7 @@ def test_cancelled_calls_are_not_begun(cluster: OwnCluster, tmp_path: Path) -> N
     assert len(list(marks.iterdir())) == 2
 
 
-def test_workers_read_files_as_this_machine_does(
-    cluster: OwnCluster, tmp_path: Path, tiny: Tiny
-) -> None:
+def test_workers_read_files_as_here(cluster: OwnCluster, tmp_path: Path, tiny: Tiny) -> None:
     """Decoders start below a nanny, too."""
     spec = tiny(source=bells_and_drums(tmp_path / "lib"), splits={"train": 1.0})
     (tmp_path / "lib" / "bell" / "b.wav").write_bytes(b"no sound")
@@ -453,9 +448,7 @@ def test_worker_that_sees_other_files_is_an_error(
         build(tiny(source=source, splits={"train": 1.0}), tmp_path / "out", it)
 
 
-def test_worker_that_outlives_a_build_keeps_nothing_of_it(
-    cluster: OwnCluster, tmp_path: Path, tiny: Tiny
-) -> None:
+def test_a_worker_keeps_nothing_of_a_build(cluster: OwnCluster, tmp_path: Path, tiny: Tiny) -> None:
     source = bells_and_drums(tmp_path / "lib")
     for licence in ("CC0-1.0", "CC-BY-4.0"):
         source["folder"]["licence"] = licence

@@ -1,18 +1,29 @@
-"""`segue export`: resumed, refused, checked, the same bytes however it ran."""
+"""`segue export`, and shards and exports read by the libraries that people read them with."""
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
+import datasets
+import lhotse
+import mlcroissant
+import numpy as np
 import pytest
+import soundfile
+import webdataset
+from etils import epath
+from huggingface_hub import DatasetCard
 
 from pipelines.cli.make.export import export_command
 from pipelines.export import export_corpus
@@ -111,9 +122,7 @@ def test_splits_can_be_chosen(corpus: Corpus, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc to look for orphans")
-def test_killed_in_the_middle_and_resumed_gives_the_same_bytes(
-    corpus: Corpus, manifests: Path, tmp_path: Path
-) -> None:
+def test_a_killed_export_is_resumed(corpus: Corpus, manifests: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     words = ("export", manifests, "--to", "jams", "--out", out, "--workers", "2")
     process = start_segue(*words, mark=out)
@@ -156,9 +165,7 @@ def test_a_lost_file_is_written_again(corpus: Corpus, tmp_path: Path) -> None:
     assert content(tmp_path) == before
 
 
-def test_foreign_folders_and_other_exports_are_refused_and_left_alone(
-    corpus: Corpus, tmp_path: Path
-) -> None:
+def test_foreign_folders_and_other_exports_are_left_alone(corpus: Corpus, tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine")
     with pytest.raises(SpecError, match="contains files that are not part of an export"):
         export_corpus(corpus, "hf", tmp_path)
@@ -266,9 +273,7 @@ def test_every_export_credits_the_clips_and_names_the_licence_of_their_mixes(
     assert ("license: cc0-1.0" in read_me) == (name in ("hf", "edits-hf"))
 
 
-def test_an_esc_export_read_as_esc50_takes_no_licence_or_credit_of_esc50(
-    corpus: Corpus, tmp_path: Path
-) -> None:
+def test_an_esc_export_takes_no_credit_of_esc50(corpus: Corpus, tmp_path: Path) -> None:
     export_corpus(corpus, "esc", tmp_path / "out")
     for ref in Esc50(root=tmp_path / "out").refs():
         assert (ref.licence, ref.attribution) == ("unknown", "")
@@ -296,3 +301,192 @@ def test_check_compares_an_export_with_its_receipts(manifests: Path, tmp_path: P
     (out / KEPT / "finished.json").unlink()
     audio.write_bytes(data)
     assert "is not finished" in segue_here("check", out).stderr
+
+
+# Every sample is read by lhotse with the PCM of its shard.
+
+
+def pcm_hash(pcm: Any) -> str:
+    assert pcm.dtype == np.int16
+    return hashlib.sha256(np.ascontiguousarray(pcm)).hexdigest()
+
+
+def read_cuts(cuts: Iterable[Any]) -> Iterator[tuple[str, str]]:
+    for cut in cuts:
+        steps = cut.load_audio()[0] * 32768
+        pcm = steps.astype(np.int16)
+        assert np.array_equal(pcm, steps)  # nothing was lost
+        yield cut.id, pcm_hash(pcm)
+
+
+def read_by_lhotse(corpus: Corpus, out: Path, split: str) -> Iterator[tuple[str, str]]:
+    export_corpus(corpus, "lhotse", out, [split])
+    cuts = lhotse.CutSet.from_jsonl_lazy(out / f"{corpus.name}_cuts_{split}.jsonl.gz")
+    return read_cuts(cuts.with_recording_path_prefix(out))
+
+
+def read_by_lhotse_shar(corpus: Corpus, out: Path, split: str) -> Iterator[tuple[str, str]]:
+    export_corpus(corpus, "shar", out, [split])
+    return read_cuts(lhotse.CutSet.from_shar(in_dir=out / split))
+
+
+@pytest.mark.parametrize("read", [read_by_lhotse, read_by_lhotse_shar])
+def test_every_sample_is_read_with_the_pcm_of_its_shard(
+    corpus: Corpus,
+    tmp_path: Path,
+    read: Callable[[Corpus, Path, str], Iterator[tuple[str, str]]],
+) -> None:
+    for split in corpus.splits:
+        found = list(read(corpus, tmp_path / split, split))
+        assert found == [
+            (
+                row["id"],
+                pcm_hash(corpus.stored_pcm(split, row["shard"], row["offset"], row["size"])),
+            )
+            for row in corpus.samples(split).to_pylist()
+        ]
+
+
+# Shards and manifests read by the libraries that people read them with.
+
+
+def shard_urls(corpus: Corpus, split: str) -> list[str]:
+    return [str(path) for path in sorted((corpus.shards / split).glob("*.tar"))]
+
+
+def test_webdataset_reads_every_sample_in_plan_order(corpus: Corpus) -> None:
+    samples = list(webdataset.WebDataset(shard_urls(corpus, "train"), shardshuffle=False))
+    rows = corpus.samples("train").to_pylist()
+    assert [sample["__key__"] for sample in samples] == [row["id"] for row in rows]
+    for sample, row in zip(samples, rows, strict=True):
+        document = json.loads(sample["json"])
+        pcm, rate = soundfile.read(io.BytesIO(sample["flac"]), dtype="int16")
+        assert (len(pcm), rate) == (row["frames"], row["sample_rate"])
+        assert document["text"][0] == row["caption"]
+        assert document["negatives"] == [negative["text"] for negative in row["negatives"]]
+        assert np.array_equal(pcm, corpus.virtual_pcm(row))
+
+
+def test_load_dataset_reads_the_shards(corpus: Corpus, tmp_path: Path) -> None:
+    first = json.loads(
+        next(iter(webdataset.WebDataset(shard_urls(corpus, "train")[:1], shardshuffle=False)))[
+            "json"
+        ]
+    )
+    found = datasets.load_dataset(
+        "webdataset",
+        data_files={split: shard_urls(corpus, split) for split in corpus.splits},
+        features=datasets.Features(
+            {
+                "__key__": datasets.Value("string"),
+                "__url__": datasets.Value("string"),
+                "flac": datasets.Value("binary"),
+                "json": _features(first),
+            }
+        ),
+        cache_dir=str(tmp_path),
+    )
+    assert {split: len(found[split]) for split in found} == {
+        split: corpus.samples(split).num_rows for split in corpus.splits
+    }
+    sample = found["train"][0]
+    pcm, _ = soundfile.read(io.BytesIO(sample["flac"]), dtype="int16")
+    assert len(pcm) == sample["json"]["frames"]
+    assert sample["json"]["text"][0] == corpus.samples("train").to_pylist()[0]["caption"]
+
+
+def _features(value: object) -> object:
+    """Hugging Face features of a JSON value."""
+    match value:
+        case dict():
+            return {key: _features(item) for key, item in value.items()}
+        case list():
+            return (
+                datasets.List(_features(value[0]))
+                if value
+                else datasets.List(datasets.Value("string"))
+            )
+        case str():
+            return datasets.Value("string")
+        case int():
+            return datasets.Value("int64")
+        case _:
+            return datasets.Value("float64")
+
+
+def test_load_dataset_reads_the_manifest(corpus: Corpus, tmp_path: Path) -> None:
+    found = datasets.load_dataset(
+        "parquet",
+        data_files=str(corpus.folder / "samples.parquet"),
+        split="train",
+        cache_dir=str(tmp_path),
+    )
+    rows = corpus.samples().to_pylist()
+    assert len(found) == len(rows)
+    assert found[0]["caption"] == rows[0]["caption"]
+    assert found[0]["negatives"][0]["text"] == rows[0]["negatives"][0]["text"]
+
+
+def test_fields_sizes_and_keys_are_what_loaders_take(corpus: Corpus) -> None:
+    fields = set()
+    for split in corpus.splits:
+        for sample in webdataset.WebDataset(shard_urls(corpus, split), shardshuffle=False):
+            document = json.loads(sample["json"])
+            fields.add((tuple(document), tuple(document["events"][0])))
+            assert not set(document["text"]) & set(document["negatives"])
+    assert len(fields) == 1
+    # LAION-CLAP's and open_clip's loaders take their epoch's length from sizes.json.
+    for split in corpus.splits:
+        sizes = json.loads((corpus.shards / split / "sizes.json").read_text())
+        for name, size in sizes.items():
+            url = str(corpus.shards / split / name)
+            assert size == sum(1 for _ in webdataset.WebDataset(url, shardshuffle=False))
+        assert set(sizes) == {Path(url).name for url in shard_urls(corpus, split)}
+    keys = [row["id"] for row in corpus.samples(columns=["id"]).to_pylist()]
+    assert len(set(keys)) == len(keys)
+    assert all(set(key) <= set("abcdefghijklmnopqrstuvwxyz0123456789-") for key in keys)
+
+
+def test_mlcroissant_accepts_the_description_and_reads_by_it(
+    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # It keeps what it extracts by file name alone, for all corpora of this machine.
+    monkeypatch.setattr(
+        "mlcroissant._src.operation_graph.operations.extract.EXTRACT_PATH", epath.Path(tmp_path)
+    )
+    found = mlcroissant.Dataset(jsonld=str(corpus.shards / "croissant.json"))
+    assert not found.metadata.issues.errors
+    # Equal corpora have equal files, so nothing says when one was made.
+    expected = ("datePublished", "citeAs")
+    warnings = found.metadata.issues.warnings
+    assert all(any(name in each for name in expected) for each in warnings)
+    rows = {row["id"]: row for row in corpus.samples().to_pylist()}
+    samples = list(found.records("samples"))
+    assert [sample["samples/id"].decode() for sample in samples] == list(rows)
+    for sample in samples:
+        row = rows[sample["samples/id"].decode()]
+        assert sample["samples/caption"].decode() == row["caption"]
+        assert [label.decode() for label in sample["samples/labels"]] == row["labels"]
+        assert sample["samples/frames"] == row["frames"]
+    sounds = {record["audio/id"].decode(): record for record in found.records("audio")}
+    assert set(sounds) == set(rows)
+    for name, record in sounds.items():
+        pcm, rate = soundfile.read(io.BytesIO(record["audio/audio"]), dtype="int16")
+        assert (len(pcm), rate) == (rows[name]["frames"], rows[name]["sample_rate"])
+
+
+def test_the_description_has_checksums_and_the_hub_takes_the_card(corpus: Corpus) -> None:
+    described = json.loads((corpus.shards / "croissant.json").read_text())["distribution"]
+    files = [each for each in described if each["@type"] == "cr:FileObject"]
+    assert {file["contentUrl"] for file in files} == {
+        path.relative_to(corpus.shards).as_posix()
+        for path in [*corpus.shards.rglob("*.tar"), corpus.shards / "samples.parquet"]
+    }
+    for file in files:
+        data = (corpus.shards / file["contentUrl"]).read_bytes()
+        assert hashlib.sha256(data).hexdigest() == file["sha256"]
+    card = DatasetCard.load(corpus.shards / "README.md")
+    assert card.data.license == "cc0-1.0"
+    assert card.data.language == ["en"]
+    assert card.data.size_categories == ["n<1K"]
+    assert card.data.configs[0]["data_files"][0]["split"] == "train"

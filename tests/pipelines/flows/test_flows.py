@@ -50,7 +50,7 @@ from pipelines.flows.servers import own_server
 from pipelines.store.lease import sole_writer
 from synth.base.errors import SegueError, SpecError
 from synth.corpus.corpus import LATEST_FILE, Corpus
-from tests.kit.builds import TINY, merged, product, segue, segue_here
+from tests.kit.builds import TINY, merged, product, segue, segue_here, unchanged
 from tests.kit.llm_server import LlmServer
 from tests.kit.llm_tasks import KEY, KEY_VARIABLE, turn_round
 from tests.kit.prefect_database import keep_database, lend_database
@@ -187,9 +187,7 @@ def test_failed_gate_is_one_clear_line_exit_code_one_and_latest_where_it_was(
     assert emitted(server, "segue.refused", out)["failed"] == ["samples"]
 
 
-def test_night_promotes_what_passes_and_leaves_the_rest_as_it_was_built(
-    server: str, out: Path, tmp_path: Path
-) -> None:
+def test_a_night_promotes_what_passes(server: str, out: Path, tmp_path: Path) -> None:
     before, made = latest(out), len(rendered_shards(out))
     spec = spec_file(tmp_path, seed=8, recipe={"triplets": {"repeats": 1}})
     refused = run("nightly", spec, out)
@@ -236,9 +234,7 @@ def test_the_documented_automation_is_taken_by_prefect(server: str) -> None:
         assert client.find_automation(made) is not None
 
 
-def test_every_stage_is_a_flow_that_ends_where_it_says(
-    server: str, tmp_path: Path, tiny_corpus: Path
-) -> None:
+def test_every_stage_is_a_flow(server: str, tmp_path: Path, tiny_corpus: Path) -> None:
     spec, out = spec_file(tmp_path), tmp_path / "staged"
     assert Path(result_of("ingest", spec, out)["index"]).is_file()
     manifests = Path(result_of("plan", spec, out)["manifests"])
@@ -253,9 +249,7 @@ def test_every_stage_is_a_flow_that_ends_where_it_says(
     assert product(out) == product(tiny_corpus)
 
 
-def test_enrichment_that_the_spec_does_not_name_is_refused_before_anything_is_asked(
-    server: str, out: Path, tmp_path: Path
-) -> None:
+def test_unnamed_enrichment_is_refused_unasked(server: str, out: Path, tmp_path: Path) -> None:
     task = {"task": "paraphrase", "out": str(tmp_path / "said.parquet"), "model": "none"}
     state = run("nightly", spec_file(tmp_path), out, nightly={"enrich": [task]})
     assert "would give no caption" in str(state.message)
@@ -281,20 +275,14 @@ def test_night_buys_the_texts_that_the_spec_names_once(
     assert generators["llm:order-negatives@1/tiny"] > 10
 
 
-def test_overlapping_run_is_refused_and_changes_nothing(
-    server: str, out: Path, tmp_path: Path
-) -> None:
-    before = product(out)
-    with sole_writer(out / "data_manifests/tiny"):
+def test_an_overlapping_run_is_refused(server: str, out: Path, tmp_path: Path) -> None:
+    with unchanged(out), sole_writer(out / "data_manifests/tiny"):
         state = run("nightly", spec_file(tmp_path), out)
     assert state.is_failed()
     assert "another process is building this corpus" in str(state.message)
-    assert product(out) == before
 
 
-def test_run_whose_process_was_killed_is_marked_crashed_by_the_next(
-    server: str, out: Path, tmp_path: Path
-) -> None:
+def test_a_killed_run_is_marked_crashed(server: str, out: Path, tmp_path: Path) -> None:
     spec = spec_file(tmp_path)
     killed = subprocess.Popen(
         [sys.executable, "-c", HOLD, spec, str(out)],
@@ -302,7 +290,6 @@ def test_run_whose_process_was_killed_is_marked_crashed_by_the_next(
         stdout=subprocess.PIPE,
         text=True,
     )
-    assert killed.stdout is not None
     dead = UUID(killed.stdout.readline().strip())
     assert not bury_dead_run(out, "tiny"), "a living run was taken for dead"
     killed.send_signal(signal.SIGKILL)
@@ -365,9 +352,7 @@ def test_shard_that_meets_a_fault_is_tried_again_with_prefect_and_without(
         assert shown["nightly"]["render"]["timeout_s"] == 1234
 
 
-def test_result_survives_that_the_servers_last_answer_is_lost(
-    server: str, tiny: Callable[..., Spec], out: Path
-) -> None:
+def test_a_lost_last_answer_is_survived(server: str, tiny: Callable[..., Spec], out: Path) -> None:
     with losing_server(server) as (address, lost):
         with temporary_settings({PREFECT_API_URL: address}):
             summary = build_with_prefect(tiny(), out, 0)
@@ -427,9 +412,7 @@ async def end_all() -> None:
     await asyncio.gather(*others, return_exceptions=True)
 
 
-def test_server_that_is_not_there_is_one_clear_error(
-    tiny: Callable[..., Spec], tmp_path: Path
-) -> None:
+def test_no_server_is_one_clear_error(tiny: Callable[..., Spec], tmp_path: Path) -> None:
     with (
         temporary_settings({PREFECT_API_URL: "http://127.0.0.1:9/api"}),
         pytest.raises(SegueError, match="the Prefect server was lost: ConnectError"),

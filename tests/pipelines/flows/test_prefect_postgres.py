@@ -57,9 +57,7 @@ def processes(tmp_path: Path) -> Iterator[Processes]:
             os.kill(process, signal.SIGKILL)
 
 
-def test_scheduled_runs_complete_on_the_processes_of_the_compose_file(
-    processes: Processes, tmp_path: Path
-) -> None:
+def test_scheduled_runs_complete_on_composed_services(processes: Processes, tmp_path: Path) -> None:
     with ExitStack() as stack:
         database = stack.enter_context(postgres(processes))
         broker = stack.enter_context(redis(processes))

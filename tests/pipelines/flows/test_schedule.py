@@ -9,9 +9,11 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import yaml
@@ -23,13 +25,34 @@ from prefect.states import Pending
 from prefect.variables import Variable
 from prefect.workers.process import ProcessJobConfiguration
 
+from pipelines.builder.schedule import RenderSettings
 from pipelines.cli.__main__ import AGAIN, STOPPED
+from pipelines.config.spec import Spec
+from pipelines.engines.engine import engine
+from pipelines.flows import night
 from pipelines.flows.holder import HOME, bury_all_runs
-from pipelines.flows.schedule import HEADER, Night, NightlySettings, Times, write_prefect_yaml
+from pipelines.flows.night import Gate, compare_metrics, judge, refuse_failed, write_record
+from pipelines.flows.schedule import (
+    HEADER,
+    GateSettings,
+    Night,
+    NightlySettings,
+    Times,
+    read_nightly,
+    settings_beside,
+    write_prefect_yaml,
+)
 from pipelines.flows.servers import running_server
 from pipelines.flows.serving import NightRun, deployment_of, known_server, last_runs, register
-from synth.base.errors import SegueError, SpecError
-from tests.kit.builds import TINY, product, segue_here
+from pipelines.llm.runner import Stop
+from pipelines.llm.settings import AskSettings
+from pipelines.store.places import Places
+from pipelines.store.store import Store
+from synth.base.errors import CorpusError, SegueError, SpecError
+from synth.base.progress import Silent
+from synth.corpus.corpus import LATEST_FILE, QUARANTINE_FILE, SAMPLES_FILE
+from tests.kit.builds import TINY, UNCERTIFIED, product, rewrite_rows, segue_here
+from tests.kit.cases import read_data
 from tests.kit.prefect_database import lend_database
 from tests.kit.started import marked, start_segue
 from tests.kit.waiting import PATIENCE_S, wait_for
@@ -63,7 +86,6 @@ class Service:
 def start(spec: Path, out: Path, *options: str) -> subprocess.Popen[str]:
     words = ("night", "schedule", spec, "--out", out, "--workers", "0", "--json", *options)
     process = start_segue(*words, mark=out, stderr=(out.parent / ERRORS).open("w"))
-    assert process.stdout is not None
     assert any("api" in json.loads(line) for line in process.stdout)  # slow starts tell so first
     return process
 
@@ -130,7 +152,6 @@ def run_now() -> None:
 
 def test_schedule_of_a_few_seconds_runs_by_itself_and_renders_nothing(service: Service) -> None:
     journal = service.journal()
-    assert service.process.stdout is not None
     with known_server(service.out):
         set_paused(False)  # another test may have left it so
     assert wait_for(lambda: service.completed() >= NIGHTS, 0.5)
@@ -148,9 +169,7 @@ def test_schedule_of_a_few_seconds_runs_by_itself_and_renders_nothing(service: S
     assert {run.state for run in runs} <= {"Completed", "Running", "Cancelled", "Pending"}
 
 
-def test_schedule_is_paused_resumed_and_run_at_will_by_prefects_own_commands(
-    service: Service,
-) -> None:
+def test_a_schedule_is_paused_resumed_and_run_by_prefects_commands(service: Service) -> None:
     assert wait_for(lambda: service.completed() >= 1, 0.5)
     assert "nightly/tiny" in ask_prefect(service, "deployment", "ls")
     with known_server(service.out), get_client(sync_client=True) as client:
@@ -186,9 +205,7 @@ async def configure(pool: WorkPool, deployment: DeploymentResponse) -> dict[str,
     return configuration.env
 
 
-def test_night_is_registered_for_a_pool_with_one_run_at_a_time(
-    service: Service, tmp_path: Path
-) -> None:
+def test_a_night_is_registered_one_run_at_a_time(service: Service, tmp_path: Path) -> None:
     times = Times(cron="0 3 * * *", timezone="Europe/Berlin")
     variables = {
         "LLM_KEY": "{{ prefect.blocks.secret.llm-key }}",
@@ -212,9 +229,7 @@ def test_night_is_registered_for_a_pool_with_one_run_at_a_time(
     assert begun["LLM_KEY"] == "from-a-block"
     assert begun["LLM_URL"] == "http://127.0.0.1:1"
     assert found.schedules[0].schedule.cron == "0 3 * * *"
-    assert found.concurrency_options is not None
     assert found.concurrency_options.collision_strategy == "CANCEL_NEW"
-    assert found.global_concurrency_limit is not None
     assert found.global_concurrency_limit.limit == 1
 
 
@@ -237,9 +252,7 @@ def test_run_that_was_killed_while_pending_keeps_no_slot(service: Service, tmp_p
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc to look for orphans")
-def test_schedule_that_was_killed_or_interrupted_leaves_nobody_behind_and_its_next_start_goes_on(
-    service: Service,
-) -> None:
+def test_a_killed_or_interrupted_schedule_leaves_nobody_behind(service: Service) -> None:
     """It ends the schedule. Ctrl-C reaches the run that is under way, too."""
     with known_server(service.out):
         run_now()
@@ -289,8 +302,8 @@ def test_prefect_yaml_is_the_same_whatever_came_first_and_others_files_stay(tmp_
     second = replace(first, corpus="b", times=Times(cron="0 3 * * *"))
     one, other = tmp_path / "one.yaml", tmp_path / "other.yaml"
     for path, nights in ((one, [first, second]), (other, [second, first, second])):
-        for night in nights:
-            write_prefect_yaml(path, night, "nights")
+        for planned in nights:
+            write_prefect_yaml(path, planned, "nights")
     assert one.read_bytes() == other.read_bytes()
     deployments = yaml.safe_load(one.read_text())["deployments"]
     assert [each["name"] for each in deployments] == ["a", "b"]
@@ -320,3 +333,143 @@ def test_deploy_command_writes_the_environment_and_refuses_what_is_none(tmp_path
     refused = segue_here(*common, "--out", tmp_path, "--env", "LLM_KEY")
     assert refused.returncode == 1
     assert "--env number 1: expected NAME=VALUE" in refused.stderr
+
+
+# The night's settings and gates: what is asked of a version before `latest` points to it.
+
+
+@pytest.fixture
+def places(tiny_corpus: Path, tmp_path: Path) -> Places:
+    """A built corpus of the test's own, whose one version is the last one."""
+    out = tmp_path / "out"
+    shutil.copytree(tiny_corpus, out, ignore=UNCERTIFIED)
+    versions = out / "data_manifests" / "tiny"
+    return Places(Store(out), "tiny", (versions / LATEST_FILE).read_text().strip())
+
+
+def settings_file(folder: Path, value: Any) -> Path:
+    path = folder / "tiny.nightly.yaml"
+    path.write_text(value if isinstance(value, str) else yaml.safe_dump(value))
+    return path
+
+
+def by_name(gates: list[Gate]) -> dict[str, Gate]:
+    return {gate.name: gate for gate in gates}
+
+
+def test_wrong_settings_are_one_clear_error(tmp_path: Path) -> None:
+    for value, complaint in read_data("flows/wrong_nights"):
+        with pytest.raises(SpecError, match=r"tiny\.nightly\.yaml") as caught:
+            read_nightly(settings_file(tmp_path, value))
+        assert complaint in str(caught.value)
+
+
+def test_settings_lie_beside_the_spec_and_their_paths_are_taken_from_there(tmp_path: Path) -> None:
+    assert settings_beside(tmp_path / "tiny.yaml") is None
+    task = {"task": "paraphrase", "out": "said.parquet", "model": "m"}
+    settings_file(tmp_path, {"enrich": [task], "train": {"config": "model.yaml"}})
+    found = settings_beside(tmp_path / "tiny.yaml")
+    assert found is not None
+    read = read_nightly(found)
+    assert read.enrich[0].out == tmp_path / "said.parquet"
+    assert read.train.config == tmp_path / "model.yaml"
+
+
+def test_good_version_passes_every_gate_and_says_what_was_found(places: Places) -> None:
+    gates = judge(places, GateSettings(blind=1.0, trivial=1.0), Silent())
+    assert [gate.name for gate in gates] == [
+        "audit",
+        "quarantine",
+        "samples",
+        "leaked",
+        "blind",
+        "trivial",
+    ]
+    assert all(gate.passed for gate in gates)
+    report = write_record(places, gates, {}).read_text()
+    assert report.startswith(f"# tiny {places.version}: promoted\n")
+    refuse_failed(places, gates)
+
+
+def quieter(rows: list[dict[str, Any]]) -> None:
+    rows[0]["gain_db"] -= 1.0
+
+
+def truer(rows: list[dict[str, Any]]) -> None:
+    rows[0]["negatives"] = rows[0]["positives"] or rows[1]["positives"]
+
+
+def telltale(rows: list[dict[str, Any]]) -> None:
+    for row in rows:
+        for negative in row["negatives"]:
+            negative["text"] += " in vain"
+
+
+def refusals(rows: list[dict[str, Any]]) -> None:
+    names = ("id", "location", "stage", "reason")
+    rows += [dict.fromkeys(names, "x") | {"id": f"c{n}"} for n in range(5)]
+
+
+@pytest.mark.parametrize(
+    ("gate", "settings", "name", "change", "found"),
+    [
+        ("audit", {}, SAMPLES_FILE, truer, "{id}"),
+        ("audio", {"audio": 12}, SAMPLES_FILE, quieter, "1 finding in 12 samples, first in {id}"),
+        ("blind", {"blind": 0.6}, SAMPLES_FILE, telltale, "100.0%"),
+        ("quarantine", {}, QUARANTINE_FILE, refusals, "20.0% of 25 clips"),
+        ("samples", {"samples": 1.5}, SAMPLES_FILE, len, "144"),
+    ],
+    ids=["audit", "audio", "blind", "quarantine", "samples"],
+)
+def test_version_that_is_not_as_it_should_be_is_stopped(
+    places: Places,
+    gate: str,
+    settings: dict[str, Any],
+    name: str,
+    change: Callable[[list[dict[str, Any]]], object],
+    found: str,
+) -> None:
+    if gate == "audio":
+        heard = by_name(judge(places, GateSettings(**settings), Silent()))["audio"]
+        assert (heard.passed, heard.found) == (True, "0 findings in 12 samples")
+    rows = rewrite_rows(places.manifests / name, change)
+    gates = judge(places, GateSettings(**settings), Silent())
+    assert not by_name(gates)[gate].passed
+    assert found.format(**rows[0]) in by_name(gates)[gate].found
+    with pytest.raises(CorpusError, match=rf"tiny \w+ is not promoted: .*{gate}: ") as caught:
+        refuse_failed(places, gates)
+    assert f"`latest` stays at {places.version}" in caught.value.fix
+
+
+def test_model_that_is_worse_than_the_last_versions_is_stopped(places: Places) -> None:
+    wanted = GateSettings(metrics={"bat": 0.02})
+    first = compare_metrics(places, wanted, {"bat": {"value": 0.1}})
+    assert by_name(first)["bat"].passed
+    write_record(places, first, {"bat": {"value": 0.80}})
+    assert by_name(compare_metrics(places, wanted, {"bat": {"value": 0.79}}))["bat"].passed
+    worse = by_name(compare_metrics(places, wanted, {"bat": {"value": 0.77}}))["bat"]
+    assert (worse.passed, worse.found, worse.wanted) == (False, "0.7700", "0.7800 or more")
+    with pytest.raises(CorpusError, match="the test has no metric 'bat'"):
+        compare_metrics(places, wanted, {"r1": {"value": 0.5}})
+
+
+def test_interrupt_that_a_task_of_a_language_model_has_met_ends_the_night(
+    tmp_path: Path, tiny: Callable[..., Spec], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = tmp_path / "said.parquet"
+    task = AskSettings(task="paraphrase", out=said, model="m", local=True)
+    stopped = SimpleNamespace(stopped=Stop.for_interrupt())
+    monkeypatch.setattr(night, "generate", lambda settings, observer: stopped)
+    monkeypatch.setattr(
+        night, "locate_library", lambda *_: (None, SimpleNamespace(manifests=tmp_path))
+    )
+    monkeypatch.setattr(night, "plan", lambda *_: [])
+    spec = tiny().model_copy(update={"enrich": (said,)})
+    with pytest.raises(KeyboardInterrupt), engine(0) as where:
+        night.buy(spec, [task], tmp_path, where, Silent())
+
+
+def test_settings_of_all_defaults_need_no_file(tmp_path: Path) -> None:
+    assert (read_nightly(None).gates.leaked, read_nightly(None).gates.audio) == (0, None)
+    assert read_nightly(None).render == RenderSettings()
+    assert read_nightly(settings_file(tmp_path, "")).train is None

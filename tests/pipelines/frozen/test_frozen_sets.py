@@ -19,28 +19,11 @@ from pipelines.frozen.digests import read_published
 from synth.base.errors import SegueError, SpecError
 from synth.sources import source_class
 from tests.kit.builds import segue_here
+from tests.kit.cases import read_data
 from tests.kit.started import count_receipts, kill, start_segue
 from tests.kit.waiting import wait_for
 
-DESCRIPTION: dict[str, Any] = {
-    "task": "order",
-    "asks": "Which of two sounds comes first?",
-    "edits": ["reorder"],
-    "backwards": "flips",
-    "spec": {
-        "seed": 5,
-        "recipe": {"triplets": {"most_groups": 10, "max_event_s": 1.0, "style": "natural"}},
-        "audio": {"sample_rate": 16000, "length": "exact 2 s"},
-        "shards": {"samples": 3},
-    },
-    "sources": {
-        "foley": {
-            "settings": {"classes": ["dog", "rain", "siren", "wind"], "takes": 4, "seed": 9},
-            "test": 1.0,
-        },
-        "folder": {"test": 1.0},
-    },
-}
+DESCRIPTION = read_data("sets/order_of_shards")
 
 
 @pytest.fixture
@@ -144,9 +127,7 @@ def test_a_part_of_a_library_is_not_published(
     assert not (tmp_path / "published").exists()
 
 
-def test_audio_and_plans_that_differ_are_refused(
-    bench: Callable[..., dict[str, Any]], tmp_path: Path
-) -> None:
+def test_what_differs_is_refused(bench: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
     bench("--workers", "0", "--folder", tmp_path / "published")
     path = tmp_path / "published" / "tiny-v1-foley.json"
     told = json.loads(path.read_text())
@@ -201,9 +182,7 @@ def test_every_set_that_ships_is_published_over_foley_and_fits_its_sources(tmp_p
 
 
 @pytest.mark.slow
-def test_a_shipped_set_is_what_is_published(
-    bench: Callable[..., dict[str, Any]], tmp_path: Path
-) -> None:
+def test_a_shipped_set_is_published(bench: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
     found = bench("--workers", "0", name="presence-v5")
     assert found["sets"][0]["published"], found
     (record,) = read_records(tmp_path / "out")

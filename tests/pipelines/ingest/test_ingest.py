@@ -72,9 +72,7 @@ def test_a_clip_that_ends_its_decoder_is_blamed_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("deed", ["killed", "disk", "thread", "memory", "library"])
-def test_what_the_machine_lacks_stops_the_run_and_refuses_nothing(
-    tmp_path: Path, deed: str
-) -> None:
+def test_what_the_machine_lacks_refuses_nothing(tmp_path: Path, deed: str) -> None:
     banks = tmp_path / "banks"
     with pytest.raises(MachineError, match=f"^1-{deed}: "):
         take(Hostile(("fine", deed, "fine"), tmp_path), banks)
@@ -287,9 +285,7 @@ def test_what_is_accepted_is_a_setting_of_the_spec(mixed: Path, tmp_path: Path) 
     assert (counts["clips"], counts["quarantined"]) == (9, 3)
 
 
-def test_a_table_without_its_audio_says_what_it_lists(
-    tmp_path: Path, shared_data: Callable[[str], Path]
-) -> None:
+def test_a_table_without_audio_is_told(tmp_path: Path, shared_data: Callable[[str], Path]) -> None:
     root = shared_data("AudioCaps")
     shown = segue_here("ingest", f"audiocaps:{root}", "--out", tmp_path / "out", "--limit", "50")
     assert shown.returncode == 0, shown.stderr
@@ -359,9 +355,7 @@ def test_a_script_needs_no_guard(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc to look for orphans")
 @pytest.mark.parametrize("name", ["SIGINT", "SIGKILL"])
-def test_an_ingest_that_was_ended_leaves_nobody_and_goes_on_where_it_stopped(
-    tmp_path: Path, name: str
-) -> None:
+def test_an_ended_ingest_goes_on_where_it_stopped(tmp_path: Path, name: str) -> None:
     paths = os.pathsep.join(path for path in sys.path if path)
     environment = os.environ | {"PYTHONPATH": paths, MARK: str(tmp_path)}
     command = [sys.executable, "-c", INGEST, str(tmp_path)]
@@ -418,9 +412,7 @@ def test_a_clip_over_the_limit_is_stopped_with_all_that_it_started(tmp_path: Pat
     assert not multiprocessing.active_children()
 
 
-def test_a_stall_stops_the_run_and_is_no_property_of_the_clip(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stall_is_the_runs_and_no_clips(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pipelines.ingest.decoder.STALL_S", 1.0)
     source = Hostile(("hangs", "fine"), tmp_path)
     with pytest.raises(SegueError, match=r"0-hangs: .* was idle for 1 s") as caught:
@@ -434,9 +426,7 @@ def test_a_stall_stops_the_run_and_is_no_property_of_the_clip(
 
 
 @pytest.mark.slow
-def test_a_decoder_that_nobody_looks_at_ends_by_itself(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_decoder_ends_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pipelines.ingest.decoder.measure_decoder_time", lambda _: None)
     library = take(Hostile(("burns", "fine"), tmp_path), tmp_path / "banks")
     (refused,) = library.quarantine

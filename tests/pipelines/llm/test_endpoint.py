@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
 from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pipelines.llm.money.prices import Price
 from pipelines.llm.wire.answer import find_runaway
 from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings
 from pipelines.llm.wire.errors import AttemptError, FaultKind, classify_status, read_retry_after
+from pipelines.llm.wire.probe import probe
 from pipelines.llm.wire.request import (
     Capabilities,
     Reply,
@@ -20,8 +25,9 @@ from pipelines.llm.wire.request import (
     bound_tokens,
     estimate_tokens,
 )
+from tests.kit.cases import read_data
 from tests.kit.llm_server import LlmServer
-from tests.kit.llm_tasks import ask_once
+from tests.kit.llm_tasks import KEY, ask_once, captions, items_of, obliging, run
 
 SCHEMA = '{"properties":{"captions":{"type":"string"}},"required":["captions"],"type":"object"}'
 ASKED = Request("caption", 1, "tiny", (("user", "A dog barks."),), SCHEMA, 200, 0.7, 7)
@@ -42,7 +48,7 @@ def fault(server: LlmServer, **options: Any) -> AttemptError:
     return caught.value
 
 
-def test_a_good_answer_holds_the_schema_and_says_what_it_cost() -> None:
+def test_a_good_answer_is_the_same_streamed_or_whole() -> None:
     with LlmServer() as server:
         reply = ask(server)
         assert json.loads(reply.text) == {"captions": "text"}
@@ -51,9 +57,6 @@ def test_a_good_answer_holds_the_schema_and_says_what_it_cost() -> None:
         assert reply.usage == Usage(*bill, cached_tokens=bill[0] // 2)
         assert server.bodies[0]["max_completion_tokens"] == 200
         assert server.bodies[0]["response_format"]["json_schema"]["strict"] is True
-
-
-def test_an_answer_is_the_same_streamed_or_whole() -> None:
     with LlmServer(lambda body: "naïve déjà vu: 犬が吠える\n" * 9) as server:
         plain = replace(ASKED, schema="")
         assert ask(server, plain) == replace(ask(server, plain, able=NO_STREAM), request_id="req-1")
@@ -99,7 +102,6 @@ def test_every_fault_has_its_kind_and_its_price(name: str) -> None:
         assert found.__cause__ is None
         assert found.__context__ is None
         if name in ("cut_off", "refusal", "content_filter", "empty"):  # It told what it cost.
-            assert found.usage is not None
             assert (found.usage.input_tokens, found.usage.output_tokens) == server.billed_tokens
 
 
@@ -108,7 +110,6 @@ def test_a_runaway_answer_is_cut_early_and_counted_from_above(name: str) -> None
     with LlmServer(script=[name]) as server:
         asked = replace(ASKED, max_output_tokens=16_000)
         found = fault(server, request=asked)
-        assert found.usage is not None
     billed = server.billed_tokens[1]
     assert 0 < billed < 2000
     assert found.usage.output_tokens > 50
@@ -144,7 +145,6 @@ def test_an_answer_that_stalls_half_way_is_a_timeout_with_a_price() -> None:
     with LlmServer(script=["stall"]) as server:
         found = fault(server, timeout_s=10.0)
         assert found.kind is FaultKind.TIMEOUT
-        assert found.usage is not None
         assert found.usage.output_tokens >= 2
 
 
@@ -251,3 +251,137 @@ def test_text_that_comes_to_no_end_is_told_and_what_may_end_well_is_let_run() ->
     good = ["", "A dog barks, then a siren wails." * 3, "{\n" + " " * 200, '[{"ok": true}, ' * 30]
     good += [" ".join(f"clip {index}: rain" for index in range(150)), "犬が吠える。" * 15]
     assert [text for text in good if find_runaway(text, 1000)] == []
+
+
+# The probe finds what an endpoint can do, and costs next to nothing.
+
+
+async def no_sleep(seconds: float) -> None: ...
+
+
+def probed(server: LlmServer, key: str = "none") -> Capabilities:
+    """What the probe finds; a request worded accordingly must then be accepted."""
+
+    async def work() -> Capabilities:
+        async with Endpoint(EndpointSettings(server.base_url, "tiny", key)) as endpoint:
+            found = await probe(endpoint, endpoint.ask_as, no_sleep)
+            assert endpoint.capabilities is found
+            await endpoint.ask(ASKED)
+            return found
+
+    return asyncio.run(work())
+
+
+@pytest.mark.parametrize(("name", "options", "expected"), read_data("llm/flavours"))
+def test_each_flavour_is_found_out(
+    name: str, options: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    with LlmServer(**options) as server:
+        found = probed(server)
+        asked = sum(server.requests.values()) - 1
+    assert found == replace(Capabilities(), **expected)
+    assert asked <= 10
+    if name == "takes everything":
+        assert asked == 1
+
+
+@pytest.mark.parametrize("name", ["auth", "model", "quota", "rate_limit", "server", "bad_request"])
+def test_an_endpoint_that_cannot_be_used_is_a_fault(name: str) -> None:
+    with LlmServer(script=lambda body, attempt: name) as server:
+        with pytest.raises(AttemptError) as caught:
+            probed(server)
+        assert caught.value.kind is FaultKind[name.upper()]
+        assert server.billed_tokens == (0, 0)
+        if caught.value.is_final:
+            assert sum(server.requests.values()) == 1
+
+
+@pytest.mark.parametrize("name", ["rate_limit", "server", "drop", "empty"])
+def test_a_passing_fault_does_not_change_what_is_found(name: str) -> None:
+    script = [name] if name != "empty" else []
+    with LlmServer(script=script) as server:
+        assert probed(server) == Capabilities()
+
+
+@pytest.mark.parametrize("name", ["whitespace", "empty", "refusal", "content_filter"])
+def test_an_endpoint_that_makes_nothing_of_a_schema_is_not_given_one(name: str) -> None:
+    def script(body: dict[str, Any], attempt: int) -> str:
+        kind = (body.get("response_format") or {}).get("type")
+        return name if kind == "json_schema" else ""
+
+    with LlmServer(script=script) as server:
+        found = probed(server)
+    assert (found.schema, found.json_object) == (False, True)
+
+
+def test_a_cut_off_answer_ignores_no_schema_and_who_breaks_on_a_format_is_asked_without() -> None:
+    def cut_off(body: dict[str, Any], attempt: int) -> str:
+        return "cut_off" if "greeting" in body["messages"][0]["content"] else ""
+
+    def break_off(body: dict[str, Any], attempt: int) -> str:
+        return "server" if "response_format" in body else ""
+
+    with LlmServer(script=cut_off) as server:
+        assert probed(server).schema
+    with LlmServer(script=break_off) as server:
+        found = probed(server)
+    assert (found.schema, found.json_object) == (False, False)
+
+
+# What the first small requests cost is booked, however they end.
+
+
+_PRICE = Price(input=Decimal(1), cached=Decimal("0.5"), output=Decimal(4))
+
+
+def _booked(folder: Path) -> tuple[int, int, int]:
+    """Tokens in and out, and the account."""
+    with sqlite3.connect(folder / "store.sqlite") as store:
+        query = "SELECT sum(input_tokens), sum(output_tokens), sum(cost) FROM purchases"
+        sent, answered, cost = store.execute(query).fetchone()
+        assert store.execute("SELECT sum(spent) FROM jobs").fetchone() == (cost,)
+    return sent, answered, cost
+
+
+@pytest.mark.parametrize("fault", ["quota", "rate_limit"])
+def test_a_probe_that_fails_after_an_answer_is_booked(tmp_path: Path, fault: str) -> None:
+    def script(body: dict[str, Any], attempt: int) -> str:
+        return fault if "temperature" in body else ""
+
+    headers = {"retry-after": "0.01"}
+    with LlmServer(
+        obliging, key=KEY, script=script, rejects=["response_format"], retry_headers=headers
+    ) as server:
+        done = run(tmp_path, server, captions(5))
+        billed = server.billed_tokens
+    assert done.stopped is not None
+    assert min(billed) > 0
+    sent, answered, cost = _booked(tmp_path)
+    assert (sent, answered) == billed == (done.account.input_tokens, done.account.output_tokens)
+    assert _PRICE.compute_cost(sent, answered, sent) <= cost <= _PRICE.compute_cost(*billed)
+    assert done.spent == done.account.cost == cost
+    assert sum(done.account.faults.values()) == 1
+
+
+@pytest.mark.slow
+def test_a_probe_without_an_answer_may_be_on_the_bill(tmp_path: Path) -> None:
+    def script(body: dict[str, Any], attempt: int) -> str:
+        return "" if items_of(body) or attempt else "timeout"
+
+    with LlmServer(obliging, key=KEY, script=script) as server:
+        done = run(tmp_path, server, captions(5), timeout_s=10.0)
+    assert done.answered == 5
+    assert _booked(tmp_path)[2] >= _PRICE.compute_cost(0, 1024)
+    assert done.account.uncertain >= _PRICE.compute_cost(0, 1024)
+
+
+def test_a_probe_never_costs_more_than_was_reserved(tmp_path: Path) -> None:
+    def script(body: dict[str, Any], attempt: int) -> str:
+        return "server" if "response_format" in body else "late"
+
+    headers = {"retry-after": "0.01"}
+    with LlmServer(obliging, key=KEY, script=script, retry_headers=headers) as server:
+        done = run(tmp_path, server, captions(5))
+    assert done.stopped is not None
+    assert done.spent <= _PRICE.compute_cost(10_000, 10 * 1024)
+    assert done.spent >= _PRICE.compute_cost(0, 4 * 1024)

@@ -91,7 +91,7 @@ def test_what_looks_like_a_key_is_hidden_and_ordinary_words_are_not() -> None:
     assert len(redact("x" * 10_000, "")) < 500
 
 
-def test_a_missing_or_broken_key_is_named_by_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_and_openai_that_are_not_there_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SEGUE_TEST_KEY", raising=False)
     assert "SEGUE_TEST_KEY has no key" in _open(URL, "SEGUE_TEST_KEY").message
     for value in ("  ", "schlüssel-geheim", "two words"):
@@ -100,9 +100,6 @@ def test_a_missing_or_broken_key_is_named_by_its_variable(monkeypatch: pytest.Mo
         assert "SEGUE_TEST_KEY" in told
         assert ("does not hold a key" if value.strip() else "has no key") in told
         assert not value.strip() or value not in told
-
-
-def test_without_openai_the_install_line_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "openai", None)
     assert "pip install" in _open(URL, "none").fix
 
@@ -140,7 +137,7 @@ def _open(url: str, variable: str) -> SegueError:
     return caught.value
 
 
-def test_a_key_as_a_name_is_not_repeated() -> None:
+def test_a_variables_name_is_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     names = [SECRET, SECRET.lower(), f"{SECRET}-", "AbCdEf0123456789", "schlüssel", "ABC\nDEF", ""]
     for name in names:
         error = _open(URL, name)
@@ -148,10 +145,6 @@ def test_a_key_as_a_name_is_not_repeated() -> None:
         assert "environment variable" in error.message
         assert error.fix
 
-
-def test_a_variable_in_lower_case_serves_and_is_not_repeated(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
     async def enter() -> None:
         async with Endpoint(EndpointSettings(URL, "tiny", "my_key")):
             pass

@@ -70,9 +70,8 @@ def test_answers_become_captions_of_their_samples(answers: Path, tmp_path: Path)
 
 def test_answers_that_do_not_fit_are_refused(answers: Path, tmp_path: Path) -> None:
     other = spec(enrich=[str(answers)], seed=8)
-    with pytest.raises(PlanError, match="the answer does not fit the sample") as error:
+    with pytest.raises(PlanError, match=r"the answer does not fit the sample.*segue llm run"):
         build(other, tmp_path / "out", 0)
-    assert "segue llm run" in error.value.fix
     few = spec(enrich=[str(answers)], recipe={"triplets": {"most_groups": 3}})
     with pytest.raises(PlanError, match="the plan has no such sample"):
         build(few, tmp_path / "out", 0)
@@ -84,9 +83,7 @@ def test_answers_that_do_not_fit_are_refused(answers: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("generator", [None, "mymodel"])
-def test_answers_of_an_unknown_author_are_refused_by_file_and_row(
-    answers: Path, tmp_path: Path, generator: str | None
-) -> None:
+def test_unknown_authors_are_refused(answers: Path, tmp_path: Path, generator: str | None) -> None:
     table = pq.read_table(answers)
     column = pa.array([generator] * len(table), pa.string())
     table = table.set_column(table.schema.get_field_index("generator"), "generator", column)

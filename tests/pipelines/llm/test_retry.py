@@ -80,16 +80,13 @@ def test_only_passing_faults_are_asked_again(kind: FaultKind) -> None:
     assert not (kind in FINAL and again)
 
 
-def test_it_gives_up_after_the_last_attempt_with_the_last_fault() -> None:
+def test_what_is_asked_again_has_its_attempts_room_and_wait() -> None:
     faults = [AttemptError(FaultKind.SERVER, f"no {index}") for index in range(9)]
     script = Script(list(faults))
     outcome, time = retried(script)
     assert outcome is faults[3]
     assert len(script.asked) == 4
     assert len(time.slept) == 3
-
-
-def test_a_cut_off_answer_is_given_twice_the_room_once() -> None:
     cut = AttemptError(FaultKind.CUT_OFF, "cut", usage=Usage(5, 100))
     script = Script([cut])
     outcome, time = retried(script)
@@ -99,9 +96,6 @@ def test_a_cut_off_answer_is_given_twice_the_room_once() -> None:
     script = Script([cut, cut])
     assert retried(script)[0] is cut
     assert len(script.asked) == 2
-
-
-def test_the_wait_is_what_the_endpoint_asked_for_or_grows() -> None:
     busy = AttemptError(FaultKind.RATE_LIMIT, "busy", retry_after=17.0)
     assert retried(Script([busy]))[1].slept == [17.0]
     busy = AttemptError(FaultKind.RATE_LIMIT, "busy", retry_after=0.0)

@@ -105,9 +105,7 @@ def expected(model: Rewriter, prompt: Prompt, row: dict[str, Any]) -> tuple[str,
 
 
 @pytest.mark.parametrize("batch", [False, True])
-def test_200_rewrites_have_the_verdicts_that_the_draws_give(
-    tmp_path: Path, rows: list[dict[str, Any]], batch: bool
-) -> None:
+def test_verdicts_are_the_draws(tmp_path: Path, rows: list[dict[str, Any]], batch: bool) -> None:
     model = Rewriter(rows, RATES)
     source = write_rows(tmp_path / "captions.jsonl", captions(rows))
     with LlmServer(model, key=KEY) as server:
@@ -154,7 +152,6 @@ def test_the_budget_pays_for_both_requests(tmp_path: Path, rows: list[dict[str, 
             limits = {"limit": 100, "budget": 0.2, "concurrency": 2}
             run = settings(folder, server, source, batch=batch, **limits)
             done = generate(run, Silent())
-            assert done.stopped is not None
             assert done.stopped.kind is StopKind.BUDGET
             assert 0 < done.answered < 100
             assert done.spent <= 0.2 * NANOS
@@ -166,9 +163,7 @@ def test_the_budget_pays_for_both_requests(tmp_path: Path, rows: list[dict[str, 
 
 
 @pytest.mark.slow
-def test_a_death_while_texts_are_verified_costs_nothing(
-    tmp_path: Path, rows: list[dict[str, Any]]
-) -> None:
+def test_a_death_while_verifying_is_free(tmp_path: Path, rows: list[dict[str, Any]]) -> None:
     source = write_rows(tmp_path / "captions.jsonl", captions(rows)[:40])
     with LlmServer(Rewriter(rows, Rates({}, 0.0)), key=KEY) as server:
         patch = "runner.judge_reply = dies(runner.judge_reply, 6)"  # Of these 2 are second ones.
@@ -200,9 +195,7 @@ def test_another_model_may_verify(tmp_path: Path, rows: list[dict[str, Any]]) ->
     assert models == {("tiny", False), ("reader", True)}
 
 
-def test_what_was_refused_can_be_asked_for_again(
-    tmp_path: Path, rows: list[dict[str, Any]]
-) -> None:
+def test_what_was_refused_is_asked_again(tmp_path: Path, rows: list[dict[str, Any]]) -> None:
     model = Rewriter(rows, Rates({"added": 0.5}, 0.0))
     source = write_rows(tmp_path / "captions.jsonl", captions(rows))
     with LlmServer(model, key=KEY) as server:
@@ -225,7 +218,6 @@ def test_a_corpus_takes_accepted_rewrites_as_true_captions(
         given = ("rewrite", plans[0], *where, *paths, "--positives", "--variants", 2)
         guess = invoke(llm.llm_run_command, *given, "--dry-run", "--verify-model", "reader")
         requests = re.search(r"settled; (\d+) requests to tiny and (\d+) to reader", guess.output)
-        assert requests is not None
         assert requests[1] == requests[2]
         told = invoke(llm.llm_run_command, *given).output
     kinds = ("order and together", "all")

@@ -1,18 +1,27 @@
-"""The browse page in a real browser: it loads, plays, filters, draws, and speaks to nobody else."""
+"""The browser: with keyboard, little sight, and what explains the words."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pipelines.look.browse.drawing import draw
+from pipelines.look.browse.explain import Explainer
+from pipelines.look.page import write_page
+from pipelines.look.report.corpus import corpus_page
 from synth.corpus.corpus import Corpus
+from synth.scene.claim import And, Claim, Count, Not, Only
+from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, parse
+from synth.scene.timeline import timeline
+from synth.truth.relations import Tolerance
+from tests.kit.accessible import MODES, check_accessible, check_focus, check_still
 from tests.kit.browsing import edited, served, variant
 from tests.kit.chromium import Reader
 
-LARGE = 50_000
 DRAWN = """() => document.querySelector("[data-spectrogram]")?.dataset.state === "drawn" """
 COLOURS = """(name) => {
   const canvas = document.querySelector(`[data-${name}]`);
@@ -47,9 +56,7 @@ def names(page: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_page_draws_a_sample_in_both_schemes(
-    browser: Any, address: str, corpus: Corpus, scheme: str
-) -> None:
+def test_a_page_draws_a_sample(browser: Any, address: str, corpus: Corpus, scheme: str) -> None:
     reader = Reader(browser, color_scheme=scheme)
     page = reader.open(address)
     page.wait_for_function(DRAWN)
@@ -90,9 +97,7 @@ def test_a_sibling_plays_beside_the_sample(reader: Reader, address: str) -> None
     until_shown(page, opened)
 
 
-def test_filters_change_results_and_address_without_a_new_page(
-    reader: Reader, address: str, corpus: Corpus
-) -> None:
+def test_filters_change_no_page(reader: Reader, address: str, corpus: Corpus) -> None:
     page = reader.open(address)
     page.evaluate("window.same = true")
     count = corpus.samples().column("relation").to_pylist().count("while")
@@ -176,9 +181,7 @@ def test_a_narrow_window_needs_no_sideways_scrolling(browser: Any, address: str)
     reader.context.close()
 
 
-def test_a_sample_whose_audio_is_damaged_says_so(
-    browser: Any, corpus: Corpus, tmp_path: Path
-) -> None:
+def test_a_damaged_sample_says_so(browser: Any, corpus: Corpus, tmp_path: Path) -> None:
     change = edited(lambda row: row | {"sha256": "0" * 64})
     with served(variant(corpus, tmp_path / "damaged", change)) as address:
         reader = Reader(browser)
@@ -189,3 +192,224 @@ def test_a_sample_whose_audio_is_damaged_says_so(
         assert "build again" in alert.inner_text()
         assert page.locator(".sentences li").count() > 0
         reader.context.close()
+
+
+# The pages can be used by keyboard alone, with little sight, and without any.
+
+
+@pytest.fixture(scope="module")
+def report(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of a report's file."""
+    out = tmp_path_factory.mktemp("report") / "report.html"
+    write_page(corpus_page(corpus.folder, samples=2), out)
+    return out.as_uri()
+
+
+def mode_name(mode: dict[str, Any]) -> str:
+    return f"{mode['color_scheme']}-{mode['viewport']['width']}"
+
+
+@pytest.mark.parametrize("mode", MODES, ids=mode_name)
+def test_browse_is_readable(browser: Any, address: str, mode: dict[str, Any]) -> None:
+    reader = Reader(browser, reduced_motion="reduce", **mode)
+    page = reader.open(f"{address}/?text=dog")
+    page.wait_for_function(DRAWN)
+    check_accessible(page)
+    check_still(page)
+    page.locator("#help-open").click()
+    check_accessible(page)
+    page.keyboard.press("Escape")
+    page.goto(f"{address}/?text=nothing+says+this")
+    check_accessible(page)
+    reader.close(address)
+
+
+@pytest.mark.parametrize("mode", MODES[1::2], ids=mode_name)
+def test_an_error_is_as_readable(browser: Any, address: str, mode: dict[str, Any]) -> None:
+    reader = Reader(browser, reduced_motion="reduce", **mode)
+    page = reader.open(f"{address}/samples/none")
+    check_accessible(page)
+    reader.context.close()
+
+
+@pytest.mark.parametrize("mode", MODES, ids=mode_name)
+def test_a_report_is_readable(browser: Any, report: str, mode: dict[str, Any]) -> None:
+    reader = Reader(browser, reduced_motion="reduce", **mode)
+    page = reader.open(report)
+    check_accessible(page)
+    check_still(page)
+    reader.close()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_focus_goes_through_a_report(browser: Any, report: str, width: int) -> None:
+    view = {"width": width, "height": 844}
+    reader = Reader(browser, reduced_motion="reduce", viewport=view)
+    page = reader.open(report)
+    stops = check_focus(page)
+    assert 'class="skip"' in stops[0]
+    assert sum("<audio" in stop for stop in stops) == 2
+    assert "<summary" in stops[-1]
+    reader.close()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_focus_goes_through_browse(browser: Any, address: str, corpus: Corpus, width: int) -> None:
+    view = {"width": width, "height": 844}
+    reader = Reader(browser, reduced_motion="reduce", viewport=view)
+    page = reader.open(f"{address}/?text={corpus.samples().column('id')[0].as_py()}")
+    page.wait_for_function(DRAWN)
+    stops = check_focus(page)
+    order = ['class="skip"', 'id="text"', 'id="results"', "data-sample=", 'id="sample"']
+    order += ["data-step", "data-play", "data-seek", ">stretch <", "data-sibling"]
+    order += [">Where it lies<"]
+    found = [next(at for at, stop in enumerate(stops) if each in stop) for each in order]
+    assert found == sorted(found)
+    reader.close(address)
+
+
+def test_no_mouse_is_needed(browser: Any, address: str) -> None:
+    reader = Reader(browser, reduced_motion="reduce")
+    page = reader.open(address)
+    page.wait_for_function(DRAWN)
+    keys = page.keyboard
+
+    def tab_to(selector: str) -> None:
+        for _ in range(80):
+            if page.evaluate(f"document.activeElement.matches('{selector}')"):
+                return
+            keys.press("Tab")
+        raise AssertionError(f"Tab does not lead to {selector}")
+
+    def tells(text: str) -> None:
+        page.wait_for_function(
+            f"() => document.getElementById('announcer').textContent.includes('{text}')"
+        )
+
+    tab_to("#text")
+    keys.type("dog")
+    page.wait_for_selector(".list mark")
+    tells("sample")
+    tab_to("#relation")
+    keys.type("while")
+    page.wait_for_url("**relation=while**")
+    page.wait_for_selector('#results[aria-busy="false"]')
+    tab_to("[data-sample]")
+    keys.press("Tab")
+    second = page.evaluate("document.activeElement.dataset.sample")
+    keys.press("Enter")
+    page.wait_for_selector(f'article[data-id="{second}"]')
+    tells(second)
+    page.wait_for_function(DRAWN)
+    tab_to("[data-play]")
+    keys.press("Enter")
+    page.wait_for_function("() => document.querySelector('#sample audio').currentTime > 0.1")
+    keys.press("Enter")
+    page.wait_for_function("() => document.querySelector('#sample audio').paused")
+    reader.close(address)
+
+
+# Why a sentence is false, and how a scene is drawn.
+
+
+RATE = 100
+
+
+def sound(label: str, seconds: float) -> Event:
+    return Event(label, Excerpt(f"lib/{label}", 0, round(seconds * RATE)))
+
+
+DOG_THEN_RAIN: Scene = Concat(sound("dog", 2), sound("rain", 3), crossfade=50)
+WITH_SIREN: Scene = Concat(DOG_THEN_RAIN, sound("siren", 1))
+
+
+def why(scene: Scene, claim: Claim) -> str | None:
+    tolerance = Tolerance(audible=20)
+    return Explainer(timeline(scene), tolerance, RATE).explain(claim)
+
+
+@pytest.mark.parametrize(
+    ("claim", "reason"),
+    [
+        (parse("cat"), "“cat” is not heard; heard: dog, rain"),
+        (
+            parse("rain + dog"),
+            "“rain” does not start first, nor does “dog” go on alone: rain 1.50 to 4.50 s; "
+            "dog 0.00 to 2.00 s",
+        ),
+        (
+            parse("dog * rain"),
+            "“dog” and “rain” are never heard together: dog 0.00 to 2.00 s; rain 1.50 to 4.50 s; "
+            "the 0.50 s they share are a transition",
+        ),
+        (parse("dog + cat"), "“cat” is not heard; heard: dog, rain"),
+        (Not(parse("dog")), "it denies “dog”, which is heard: dog 0.00 to 2.00 s"),
+        (
+            Not(parse("dog + rain")),
+            "it denies “dog + rain”, which is so: dog 0.00 to 2.00 s, rain 1.50 to 4.50 s",
+        ),
+        (Only(parse("dog")), "rain can be heard, too"),
+        (And(parse("dog"), Not(parse("rain"))), "it denies “rain”, which is heard: rain 1.50 to"),
+        (And(parse("cat"), parse("dog")), "“cat” is not heard"),
+    ],
+    ids=str,
+)
+def test_the_part_that_fails_is_told(claim: Claim, reason: str) -> None:
+    assert (why(DOG_THEN_RAIN, claim) or "").startswith(reason)
+
+
+def test_of_several_sounds_the_pair_that_fails_is_told() -> None:
+    told = why(WITH_SIREN, parse("dog + siren + rain"))
+    assert told == (
+        "“siren” does not start first, nor does “rain” go on alone: siren 4.50 to 5.50 s; "
+        "rain 1.50 to 4.50 s"
+    )
+    nested = why(WITH_SIREN, parse("dog + (rain * siren)"))
+    assert nested.startswith("“rain” and “siren” are never heard together")
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_wrong_count_is_told_with_what_is_heard(times: int) -> None:
+    twice = timeline(Concat(sound("dog", 1), sound("dog", 1), crossfade=-RATE))
+    heard = replace(
+        twice,
+        placements=tuple(
+            place._replace(activity=replace(place.heard, onsets=1)) for place in twice.placements
+        ),
+    )
+    told = Explainer(heard, Tolerance(audible=20), RATE)
+    times_heard = "dog 0.00 to 1.00 s, dog 2.00 to 3.00 s"
+    assert told.explain(Count(Event("dog"), times)) == f"it counts {times} of “dog”: {times_heard}"
+    assert told.explain(Count(Event("dog"), 2)) is None
+
+
+def test_what_the_timeline_leaves_open_or_proves_has_no_reason() -> None:
+    assert why(DOG_THEN_RAIN, parse("dog + rain")) is None
+    long_overlap = Overlay(sound("dog", 2), sound("rain", 3), offset=150)
+    assert why(long_overlap, parse("dog + rain")) is None
+
+
+def test_bars_and_crossfades_lie_where_the_timeline_has_them() -> None:
+    drawing = draw(DOG_THEN_RAIN, 5 * RATE, RATE)
+    assert [(bar.label, bar.left, bar.width) for bar in drawing.bars] == [
+        ("dog", 0.0, 40.0),
+        ("rain", 30.0, 60.0),
+    ]
+    (fade,) = drawing.crossfades
+    assert (fade.start_s, fade.end_s, fade.left, fade.width) == (1.5, 2.0, 30.0, 10.0)
+    assert (drawing.seconds, drawing.ticks[-1].place) == (5.0, 100.0)
+    assert drawing.summary == (
+        "Timeline of 5.00 seconds: dog from 0.00 to 2.00, rain from 1.50 to 4.50"
+    )
+
+
+def test_crossfades_are_drawn_where_they_are_and_labels_in_their_colours() -> None:
+    inner = Overlay(sound("wind", 1), DOG_THEN_RAIN, offset=-100)
+    scene = Concat(sound("siren", 1), inner, crossfade=25)
+    drawn = [(fade.start_s, fade.end_s) for fade in draw(scene, 10 * RATE, RATE).crossfades]
+    assert drawn == [(0.75, 1.0), (2.25, 2.75)]
+    first = draw(DOG_THEN_RAIN, 5 * RATE, RATE)
+    other = Concat(sound("rain", 1), sound("cat", 1))
+    second = draw(other, 2 * RATE, RATE, first.colours)
+    assert second.colours["rain"] == first.colours["rain"]
+    assert second.colours["cat"] not in first.colours.values()

@@ -131,7 +131,7 @@ def test_another_name_or_seed_is_the_cause(base: Path, make: Make) -> None:
     assert found.shards.same == 0
 
 
-def test_a_setting_of_the_recipe_is_the_cause_with_both_values(base: Path, make: Make) -> None:
+def test_settings_of_the_recipe_are_the_cause_with_both_values(base: Path, make: Make) -> None:
     other = make(recipe={"triplets": {"crossfade_s": 0.125}})
     found = compare(base, other)
     only(found, "settings")
@@ -139,9 +139,6 @@ def test_a_setting_of_the_recipe_is_the_cause_with_both_values(base: Path, make:
     assert kinds(found.samples) == {"changed": differing(base, other, "scene")}
     assert set(reasons(found.samples, "changed")) == {"scene", "audio"}
     assert found.samples.same == differing(base, other, "scene", same=True) > 0
-
-
-def test_more_of_the_same_adds_samples_and_takes_shards_over(base: Path, make: Make) -> None:
     found = compare(base, make(recipe={"triplets": {"repeats": 3}}))
     assert found.settings == (ValueChange("recipe.triplets.repeats", 2, 3),)
     assert (found.samples.a, found.samples.b, kinds(found.samples)) == (36, 54, {"added": 18})
@@ -150,9 +147,7 @@ def test_more_of_the_same_adds_samples_and_takes_shards_over(base: Path, make: M
     assert (kinds(back.samples), kinds(back.shards)) == ({"removed": 18}, {"removed": 3})
 
 
-def test_the_bytes_of_a_clip_are_the_cause_of_the_samples_that_hear_it(
-    base: Path, make: Make, tmp_path: Path
-) -> None:
+def test_the_bytes_of_a_clip_are_the_cause(base: Path, make: Make, tmp_path: Path) -> None:
     sounds = library(tmp_path)
     sound(sounds / "bell-0.wav", seed=99, frames=12_000)
     found = compare(base, make(sounds))
@@ -166,9 +161,7 @@ def test_the_bytes_of_a_clip_are_the_cause_of_the_samples_that_hear_it(
     assert 0 < found.shards.same < 6
 
 
-def test_clips_that_come_and_go_are_told_with_the_reason(
-    base: Path, make: Make, tmp_path: Path
-) -> None:
+def test_clips_that_come_and_go_are_told(base: Path, make: Make, tmp_path: Path) -> None:
     sounds = library(tmp_path)
     (sounds / "bell-0.wav").write_bytes(b"RIFF")
     sound(sounds / "new.wav", seed=77, frames=12_000)
@@ -262,9 +255,7 @@ def test_versions_of_algorithms_and_libraries_are_causes(base: Path, tmp_path: P
     assert (numpy.name, numpy.b) == ("numpy", "8 and 9")
 
 
-def test_a_plan_is_compared_and_what_it_does_not_say_is_told(
-    base: Path, sounds: Path, tmp_path: Path
-) -> None:
+def test_a_plan_is_compared(base: Path, sounds: Path, tmp_path: Path) -> None:
     _, places, _ = plan_library(spec_over(sounds), tmp_path, 0, Silent())
     found = compare(base, places.manifests)
     only(found, "unknown")

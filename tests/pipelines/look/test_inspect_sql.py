@@ -20,6 +20,7 @@ from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import Corpus
 from synth.scene.scene import from_json
 from synth.scene.timeline import timeline
+from tests.kit.cases import read_data
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "manifests.md"
 EXAMPLES = re.findall(r"```sql\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
@@ -176,9 +177,7 @@ def test_no_other_file_can_be_read(database: Database, tmp_path: Path) -> None:
         assert answered(database, query) == [([],)]
 
 
-def test_a_receipt_that_is_a_link_out_of_the_corpus_is_not_read(
-    plan_only: Path, tmp_path: Path
-) -> None:
+def test_a_receipt_that_leads_out_is_not_read(plan_only: Path, tmp_path: Path) -> None:
     secret = tmp_path / "secret.json"
     told = {"split": "train", "samples": 1, "digest": "open-sesame", "bytes": 1, "sha256": "x"}
     secret.write_text(json.dumps({"shard": "x.tar", "libraries": {}} | told))
@@ -207,9 +206,7 @@ def test_what_fails_is_told_with_the_nearest_names(database: Database) -> None:
     assert answered(database, "SELECT 1") == [(1,)]
 
 
-def test_rows_are_counted_and_what_steers_a_terminal_is_not_sent(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_rows_are_counted_and_plain(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ask(folder, "SELECT id FROM plan ORDER BY id", 50, None, as_json=False)
     shown = capsys.readouterr().out
     assert shown.count("tiny-") == 50
@@ -227,9 +224,7 @@ def test_rows_are_counted_and_what_steers_a_terminal_is_not_sent(
     assert r"a\x1b[31mb" in shown
 
 
-def test_json_is_one_line_with_all_rows_and_values_that_json_has(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_json_is_one_line_with_all_rows(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     query = "SELECT sum(frames) AS n, sum(frames) AS n, 1 / 0 AS x, '\\x01'::BLOB AS b FROM plan"
     ask(folder, query, 0, None, as_json=True)
     (line,) = capsys.readouterr().out.splitlines()
@@ -243,18 +238,7 @@ def test_json_is_one_line_with_all_rows_and_values_that_json_has(
 
 
 def test_a_value_that_would_be_told_wrongly_is_refused(database: Database, tmp_path: Path) -> None:
-    for value, told in (
-        ("'99999-01-01'::DATE", "holds a time"),
-        ("'0044-03-15 (BC)'::DATE", "holds a time"),
-        ("'-infinity'::TIMESTAMP", "holds a time"),
-        ("'infinity'::TIMESTAMPTZ", "holds a time"),
-        ("'10000-01-01'::TIMESTAMP_S", "holds a time"),
-        ("MAP {'a': ['infinity'::DATE]}", "holds a time"),
-        ("340282366920938463463374607431768211455::UHUGEINT", "is of type UHUGEINT"),
-        ("{'a': '101'::BIT}", "is of type BIT"),
-        ("'9'::BIGNUM", "is of type BIGNUM"),
-        ("TIMETZ '12:00:00+15:00'", "is of type TIME WITH TIME ZONE"),
-    ):
+    for value, told in read_data("look/refused_values"):
         query = f"SELECT {value} AS v"
         assert f"column 'v' {told}" in refused(database, query).message
         with pytest.raises(SpecError, match=told), database.ask(query) as answer:
@@ -274,9 +258,7 @@ def test_an_answer_is_written_whole(folder: Path, tmp_path: Path) -> None:
     assert pq.read_table(tmp_path / "none.parquet").num_rows == 0
 
 
-def test_an_answer_that_cannot_be_written_leaves_what_was_there(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_what_cannot_be_written_leaves_what_was_there(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.parquet"
     out.write_text("mine")
     with pytest.raises(SpecError, match="cast such a column"):
@@ -299,9 +281,7 @@ def test_no_file_of_a_corpus_is_written_over(folder: Path) -> None:
         assert (place / "samples.parquet").read_bytes() == before
 
 
-def test_a_plan_has_all_tables_but_samples(
-    plan_only: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_plan_lacks_samples_only(plan_only: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ask(plan_only, None, None, None, as_json=True)
     listed = json.loads(capsys.readouterr().out)
     assert list(listed) == [table.name for table in describe_tables() if table.name != "samples"]

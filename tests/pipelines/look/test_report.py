@@ -153,9 +153,7 @@ def test_removed_shards_are_told_of(corpus: Corpus, tmp_path: Path) -> None:
     assert "`segue gc` removed the shards" in check_page(found.html).text
 
 
-def test_sounds_without_room_are_left_out_and_told_of(
-    corpus: Corpus, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sounds_without_room_are_left_out(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pipelines.look.report.corpus.MOST_BYTES", 12_000)
     found = corpus_page(corpus.folder, samples=4)
     assert 0 < found.facts["heard"] < 4
@@ -245,9 +243,7 @@ def test_a_browser_shows_and_plays_it(
     reader.close()
 
 
-def test_a_spec_that_is_a_link_out_of_the_corpus_is_not_shown(
-    corpus: Corpus, tmp_path: Path
-) -> None:
+def test_a_spec_that_leads_out_is_not_shown(corpus: Corpus, tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("open-sesame")
     folder = altered(corpus, tmp_path / "version", lambda row: row)

@@ -82,9 +82,7 @@ def written(path: Path, lengths: list[int]) -> list[tuple[int, int]]:
 @pytest.mark.parametrize(
     "lengths", [[1] * 2500, [LEAST_ROWS - 1, 1, 1], [5000, 3, LEAST_ROWS, 7], [12]]
 )
-def test_shards_fill_row_groups_whole_and_are_found_there(
-    tmp_path: Path, lengths: list[int]
-) -> None:
+def test_shards_fill_row_groups_and_are_found(tmp_path: Path, lengths: list[int]) -> None:
     path = tmp_path / "rows.parquet"
     places = written(path, lengths)
     groups = pq.read_metadata(path)
@@ -122,9 +120,7 @@ def test_small_shards_of_a_corpus_share_a_row_group(tiny_corpus: Path) -> None:
 
 
 @pytest.mark.parametrize("positions", [[], [0], [0, 2, 3, 9], [4, 4, 5], [*range(10)]])
-def test_rows_at_positions_are_those_of_the_whole_table(
-    tmp_path: Path, positions: list[int]
-) -> None:
+def test_rows_at_positions_are_the_tables(tmp_path: Path, positions: list[int]) -> None:
     table = pa.table({"a": [*range(10)], "b": [*"abcdefghij"]})
     pq.write_table(table, tmp_path / "rows.parquet", row_group_size=3)
     with pq.ParquetFile(tmp_path / "rows.parquet") as file:
@@ -139,9 +135,8 @@ def test_an_output_is_a_parquet_file_by_its_name_and_no_input(tmp_path: Path) ->
     # `segue text probe nv a.csv --out a.csv` turned the captions into Parquet.
     with pytest.raises(SpecError, match="is the input file"):
         check_output(tmp_path / "x" / ".." / "a.parquet", None, tmp_path / "a.parquet")
-    with pytest.raises(SpecError, match="Parquet") as caught:
+    with pytest.raises(SpecError, match=r"Parquet.*a\.parquet"):
         check_output(tmp_path / "a.csv")
-    assert "a.parquet" in caught.value.fix
     check_output(tmp_path / "a.parquet", tmp_path / "b.parquet")
 
 

@@ -151,9 +151,7 @@ def test_another_machine_decodes_nothing_again_and_renders_what_changed(
     assert stored(out) == product(plain)
 
 
-def test_a_changed_split_of_shards_is_taken_over_within_the_store(
-    s3: S3Store, out: Remote, tiny: Callable[..., Spec]
-) -> None:
+def test_a_changed_split_is_copied(s3: S3Store, out: Remote, tiny: Callable[..., Spec]) -> None:
     first = build(tiny(version="one"), Path(out.url), 0)
     s3.door.requests.clear()
     second = build(tiny(version="two"), Path(out.url), 0)

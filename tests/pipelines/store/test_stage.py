@@ -104,9 +104,7 @@ def test_who_lost_the_lease_certifies_nothing(remote: Remote) -> None:
         assert list(remote.list()) == [f"{FOLDER}/000002.json"]
 
 
-def test_a_second_stage_is_refused_and_the_first_may_come_again(
-    remote: Remote, tmp_path: Path
-) -> None:
+def test_a_second_stage_is_refused(remote: Remote, tmp_path: Path) -> None:
     other = tmp_path / "other"
     with (
         writing(remote.url),
@@ -147,9 +145,7 @@ def test_journals_of_two_machines_are_joined(remote: Remote, tmp_path: Path) -> 
     assert remote.read("data_manifests/c/v1/journal.jsonl") == b"one\ntwo\nthree\n"
 
 
-def test_who_loses_the_lease_while_he_deletes_stops_soon(
-    remote: Remote, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_loses_the_lease_stops_soon(remote: Remote, monkeypatch: pytest.MonkeyPatch) -> None:
     names = [f"{number:03}.tar" for number in range(200)]
     with writing(remote.url) as (store, at):
         paths = [at.shard_path("train", name) for name in names]
@@ -168,9 +164,7 @@ def test_who_loses_the_lease_while_he_deletes_stops_soon(
         assert len(store.list_files(at.shards)) == 150
 
 
-def test_who_adopts_a_shard_over_another_one_keeps_its_receipt_away(
-    remote: Remote, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_adopts_keeps_the_receipt_away(remote: Remote, monkeypatch: pytest.MonkeyPatch) -> None:
     """A former holder put the shard and sleeps; his heir dies when he has copied another one."""
     with writing(remote.url) as (store, at):
         shard = ShardPlan("a.tar", "train", 1, 0, "digest")
@@ -242,9 +236,7 @@ def test_an_object_that_was_being_created_is_not_there(
     assert [path.name for path in (tmp_path / "store/a").iterdir()] == ["lease.json"]
 
 
-def test_a_disk_without_links_holds_leases_too(
-    folder: Remote, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_without_links_holds_leases(folder: Remote, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any) -> None:
         raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
 
@@ -255,9 +247,7 @@ def test_a_disk_without_links_holds_leases_too(
 
 
 @pytest.mark.parametrize("held", [True, False])
-def test_a_local_file_that_is_gone_is_not_taken_for_a_lost_race(
-    folder: Remote, tmp_path: Path, held: bool
-) -> None:
+def test_a_lost_local_file_is_no_lost_race(folder: Remote, tmp_path: Path, held: bool) -> None:
     if held:
         folder.write("a", b"before")
     with pytest.raises(FileNotFoundError, match="gone"):

@@ -117,9 +117,7 @@ def test_build_on_prefects_own_server_makes_the_same_bytes_and_speaks_to_this_ma
     assert QUIET.items() <= forked["settings"].items()
 
 
-def test_runs_of_a_schedule_and_of_a_pool_are_told_to_report_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_schedules_are_told_to_be_quiet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from pipelines.flows import serving
     from pipelines.flows.serving import deployment_of
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from pipelines.builder.build import build
+from pipelines.builder.build import build, plan_library
 from pipelines.cli.make.reproduce import find_version, read_request
 from pipelines.config.spec import Spec
 from pipelines.engines.engine import engine
@@ -20,13 +21,15 @@ from pipelines.store.lease import take_lease
 from pipelines.store.places import Places
 from pipelines.store.stage import StagedStore, choose_stage, open_store, store_at
 from pipelines.versions.gc import collect_garbage
-from pipelines.versions.history import VersionState, open_versions
+from pipelines.versions.history import VersionState, open_versions, promote_version
 from pipelines.versions.reproduce import reproduce
 from synth.base.errors import CorpusError, SegueError, SpecError
 from synth.base.progress import Silent
 from synth.corpus.corpus import Corpus
 from synth.storage import Remote, StorageError
-from tests.kit.builds import product, segue_here
+from tests.kit.builds import TINY, ask_segue, merged, product, unchanged
+from tests.kit.corpora import built
+from tests.kit.forked import KilledError
 
 Tiny = Callable[..., Spec]
 NEWER = "newer"
@@ -78,18 +81,7 @@ def kept(cache: Path) -> list[Path]:
     return [path for path in (cache / "stages").rglob("*.tar") if path.is_file()]
 
 
-def test_versions_at_a_store_are_listed_as_in_a_folder(folder: Path, url: str) -> None:
-    there = [each.to_json() for each in open_versions(Path(url))]
-    here = [each.to_json() for each in open_versions(folder / "data_manifests" / "tiny")]
-    assert [each["latest"] for each in there] == [False, True]
-    assert [each | {"finished": None} for each in there] == [
-        each | {"finished": None} for each in here
-    ]
-
-
-def test_gc_at_a_store_frees_what_it_said_and_nothing_else(
-    folder: Path, url: str, old: str
-) -> None:
+def test_gc_at_a_store_frees_what_it_said(folder: Path, url: str, old: str) -> None:
     note = folder / "shards" / "tiny" / old / "notes.txt"
     note.write_text("mine")
     before = product(folder)
@@ -106,31 +98,27 @@ def test_gc_at_a_store_frees_what_it_said_and_nothing_else(
     gone.remove(note.relative_to(folder).as_posix())
     assert left.keys() == before.keys() - gone | {marker}
     assert all(left[path] == before[path] for path in left.keys() - {marker})
-    assert [each.state for each in open_versions(Path(url))] == [
-        VersionState.MANIFESTS_ONLY,
-        VersionState.RENDERED,
+    there, here = open_versions(Path(url)), open_versions(folder / "data_manifests" / "tiny")
+    listed = [(each.state, each.latest) for each in there]
+    assert listed == [(VersionState.MANIFESTS_ONLY, False), (VersionState.RENDERED, True)]
+    assert [each.to_json() | {"finished": None} for each in there] == [
+        each.to_json() | {"finished": None} for each in here
     ]
     with pytest.raises(CorpusError, match=r"segue gc. removed") as told:
         Corpus.open(Path(f"{url}/{old}")).stored_pcm("train", "tiny-train-000000.tar", 0, 1)
     assert f"`segue rebuild {url}/{old}`" in told.value.fix
 
 
-def test_a_machine_that_builds_blocks_gc_and_reproducing_at_a_store(
-    folder: Path, url: str, old: str
-) -> None:
-    before = product(folder)
+def test_a_building_machine_blocks_gc_at_a_store(folder: Path, url: str, old: str) -> None:
     lease = take_lease(Remote(f"file://{folder}"), "data_manifests/tiny/.lease", "another machine")
-    with pytest.raises(CorpusError, match="is building this corpus"):
+    with unchanged(folder), pytest.raises(CorpusError, match="is building this corpus"):
         collect_garbage(Path(url), keep=1)
-    with pytest.raises(CorpusError, match="is building this corpus"):
+    with unchanged(folder), pytest.raises(CorpusError, match="is building this corpus"):
         reproduce(Places(open_store(root(folder)), "tiny", old), None, 0)
     lease.release()
-    assert product(folder) == before
 
 
-def test_banks_at_a_store_go_only_while_no_corpus_there_is_written(
-    folder: Path, url: str, tmp_path: Path
-) -> None:
+def test_banks_go_only_while_nobody_writes(folder: Path, url: str, tmp_path: Path) -> None:
     bank = folder / "banks" / "foley-16000"
     needed = {path.name for path in bank.glob("*.p*")}
     (bank / "part-of-another-time.pcm").write_bytes(bytes(99))
@@ -187,9 +175,7 @@ def test_a_bank_that_another_machine_fills_at_a_store_is_not_emptied(
     assert not list(bank.glob("part-*"))
 
 
-def test_a_version_at_a_store_is_reproduced_byte_for_byte(
-    folder: Path, url: str, old: str, cache: Path
-) -> None:
+def test_a_version_is_made_again_at_a_store(folder: Path, url: str, old: str, cache: Path) -> None:
     before = product(folder)
     collect_garbage(Path(url), keep=1)
     shutil.rmtree(folder / "shards" / "tiny" / NEWER)  # so that every shard must be rendered
@@ -207,14 +193,10 @@ def test_a_version_at_a_store_is_reproduced_byte_for_byte(
     assert not kept(cache)
 
 
-def test_shards_that_another_version_holds_are_copied_by_the_store(
-    folder: Path, url: str, old: str, cache: Path
-) -> None:
+def test_the_store_copies_what_it_holds(folder: Path, url: str, old: str, cache: Path) -> None:
     before = product(folder)
     collect_garbage(Path(url), keep=1)
-    told = segue_here("rebuild", url, old, "--workers", "0", "--json")
-    assert told.returncode == 0, told.stderr
-    assert json.loads(told.stdout.splitlines()[-1])["linked"] == 12
+    assert ask_segue("rebuild", url, old, "--workers", "0")["linked"] == 12
     assert product(folder) == before
     again = reproduce(Places(open_store(root(folder)), "tiny", old), None, 0)
     assert (again.rendered, again.linked, bool(again.differences)) == (0, 0, False)
@@ -262,9 +244,8 @@ def test_a_store_of_one_process_is_refused_to_others_before_any_work(
     tiny: Tiny, tiny_file: Callable[..., Path], tmp_path: Path, cache: Path
 ) -> None:
     url = f"memory:/{tmp_path}"
-    with pytest.raises(SpecError, match="process, so workers cannot see it") as told:
+    with pytest.raises(SpecError, match=r"process, so workers cannot see it.*0 workers"):
         build(tiny(), Path(url), 2)
-    assert "0 workers" in told.value.fix
     assert not list(cache.rglob("*.pcm")), "no clip was read"
     with pytest.raises(StorageError, match="wrote nothing there"):
         Corpus.open(Path(f"memory:/{tmp_path}/nothing"))
@@ -272,12 +253,171 @@ def test_a_store_of_one_process_is_refused_to_others_before_any_work(
         read_request(tiny_file(), None, Path("memory://x"))
 
 
-def test_a_stage_of_another_processes_store_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_anothers_stage_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = choose_stage(f"memory:/{tmp_path}", tmp_path / "stage")
     monkeypatch.setattr(os, "getpid", lambda: 1)
     with pytest.raises(StorageError, match=r"lives in process \d+ only, and this is another"):
         store_at(out)
     assert choose_stage(f"memory:/{tmp_path}", tmp_path / "stage") == out
     assert isinstance(store_at(out), StagedStore), "it began anew"
+
+
+# A version belongs to the first spec that writes it, whenever either build is killed.
+
+
+SMALL = {"recipe": {"triplets": {"repeats": 1}}, "audio": {"format": "wav"}, "version": "v1"}
+
+
+@contextmanager
+def killed_after(renames: int, before: str = "") -> Iterator[list[Path]]:
+    """Dies right after its K-th rename, or right before one to the file of a name.
+
+    Yields:
+        What has been renamed.
+    """
+    real, done = Path.replace, list[Path]()
+
+    def replace(path: Path, target: Path) -> Path:
+        if len(done) >= renames or target.name == before:
+            raise KilledError
+        done.append(real(path, target))
+        if len(done) == renames:
+            raise KilledError
+        return done[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "replace", replace)
+        yield done
+
+
+@pytest.fixture(scope="module")
+def clean(tmp_path_factory: pytest.TempPathFactory) -> dict[int, dict[str, str]]:
+    """What a build of either seed makes where nothing disturbs it."""
+    return {
+        seed: product(built(merged(TINY, SMALL | {"seed": seed}), tmp_path_factory))
+        for seed in (7, 8)
+    }
+
+
+def test_another_spec_leaves_a_begun_version_as_it_is(
+    tiny: Tiny, tmp_path: Path, clean: dict[int, dict[str, str]]
+) -> None:
+    seven, eight = tiny(**SMALL, seed=7), tiny(**SMALL, seed=8)
+    with pytest.raises(KilledError), killed_after(10**6, before="corpus.json"):
+        build(seven, tmp_path, 0)
+    with pytest.raises(CorpusError, match="version 'v1' was started with another spec") as refused:
+        build(eight, tmp_path, 0)
+    assert "another `version`" in refused.value.fix
+    with pytest.raises(CorpusError, match="was started with another spec"):
+        plan_library(eight, tmp_path, 0, Silent())
+    assert build(seven, tmp_path, 0).rendered == 0
+    assert product(tmp_path) == clean[7]
+
+
+@pytest.mark.slow
+def test_a_build_killed_anywhere_after_another_spec_ends_in_one_of_the_two_corpora(
+    tiny: Tiny, tmp_path: Path, clean: dict[int, dict[str, str]]
+) -> None:
+    seven, eight = tiny(**SMALL, seed=7), tiny(**SMALL, seed=8)
+    begun = tmp_path / "begun"
+    plan_library(seven, begun, 0, Silent())
+    with killed_after(10**6) as renamed:
+        build(eight, shutil.copytree(begun, tmp_path / "counted"), 0)
+    refused = 0
+    kills = range(2, len(renamed) + 1, 5)  # `make soak SOAK=--between-writes` takes all of them
+    for kill in kills:
+        out = shutil.copytree(begun, tmp_path / str(kill))
+        with pytest.raises(KilledError), killed_after(kill):
+            build(eight, out, 0)
+        try:
+            build(seven, out, 0)
+        except CorpusError:
+            refused += 1
+            build(eight, out, 0)
+            assert product(out) == clean[8]
+        else:
+            assert product(out) == clean[7]
+        shutil.rmtree(out)
+    assert 0 < refused < len(kills)
+
+
+def test_a_plan_of_a_finished_version_stays_its_own(tiny: Tiny, tmp_path: Path) -> None:
+    build(tiny(**SMALL, seed=7), tmp_path, 0)
+    told = "'v1' was built from another spec"
+    with unchanged(tmp_path), pytest.raises(CorpusError, match=told):
+        plan_library(tiny(**SMALL, seed=8), tmp_path, 0, Silent())
+    with unchanged(tmp_path), pytest.raises(CorpusError, match=told):
+        build(tiny(**SMALL, seed=8), tmp_path, 0)
+
+
+def test_a_file_of_another_plan_is_not_taken_for_ones_own(
+    tiny: Tiny, tmp_path: Path, clean: dict[int, dict[str, str]]
+) -> None:
+    for seed, out in ((7, tmp_path / "seven"), (8, tmp_path / "eight")):
+        plan_library(tiny(**SMALL, seed=seed), out, 0, Silent())
+    clips = Path("data_manifests/tiny/v1/clips.parquet")
+    shutil.copyfile(tmp_path / "eight" / clips, tmp_path / "seven" / clips)
+    build(tiny(**SMALL, seed=7), tmp_path / "seven", 0)
+    assert product(tmp_path / "seven") == clean[7]
+
+
+def test_the_receipt_of_a_lost_shard_outlives_a_killed_repair(tiny: Tiny, tmp_path: Path) -> None:
+    """Of a finished version it alone says what the shard was."""
+    spec = tiny(**SMALL, seed=7)
+    build(spec, tmp_path, 0)
+    before = product(tmp_path)
+    lost = next((tmp_path / "shards").rglob("*.tar"))
+    lost.unlink()
+    with pytest.raises(KilledError), killed_after(10**6, before=lost.name):
+        build(spec, tmp_path, 0)
+    assert (tmp_path / "data_manifests/tiny/v1/receipts" / f"{lost.name}.json").is_file()
+    build(spec, tmp_path, 0)
+    assert product(tmp_path) == before
+
+
+# What the soak between writes found: what a command leaves that is killed at the worst time.
+
+
+VERSIONS = Path("data_manifests/tiny")
+
+
+def leave_partial(folder: Path, name: str) -> Path:
+    path = folder / f".{name}.machine-1-1.partial"
+    path.write_text("half")
+    return path
+
+
+def test_what_killed_writers_left_beside_versions_and_shards_goes(out: Path, tiny: Tiny) -> None:
+    version = (out / VERSIONS / "latest").read_text().strip()
+    latest = leave_partial(out / VERSIONS, "latest")
+    record = leave_partial(out / VERSIONS / version, "nightly.json")
+    promote_version(out / VERSIONS, version, override=False)
+    assert not latest.exists()
+    assert not record.exists()
+    card = leave_partial(out / "shards/tiny" / version, "README.md")
+    build(tiny(), out, 0)
+    assert not card.exists()
+
+
+def test_gc_takes_the_receipts_of_an_unfinished_version_before_its_shards(
+    out: Path, tiny: Tiny, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build(tiny(version="begun", seed=8), out, 0)
+    begun = out / VERSIONS / "begun"
+    (begun / "corpus.json").unlink()
+    newest = (out / VERSIONS / "latest").read_text().strip()
+    build(tiny(version="newer", seed=9), out, 0)
+    assert newest == "begun"
+    receipts, shards = begun / "receipts", out / "shards/tiny/begun"
+    real = Path.unlink
+
+    def unlink(path: Path, missing_ok: bool = False) -> None:
+        if path.suffix == ".tar" and path.is_relative_to(shards):
+            assert not (receipts / f"{path.name}.json").exists(), "it is certified yet"
+        real(path, missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", unlink)
+    collect_garbage(out / VERSIONS, keep=1)
+    assert not shards.exists()
+    assert not list(receipts.glob("*.json"))
+    assert (begun / "plan.parquet").is_file()

@@ -13,6 +13,7 @@ import pytest
 
 from synth.corpus.corpus import Corpus
 from synth.scene.scene import Concat, Event, from_json, statement
+from tests.kit.cases import read_data
 from train.bench.corpus import corpus_benchmark
 from train.bench.metrics.measure import Metric
 from train.bench.plan import TaskPlan, TaskRefusal
@@ -65,28 +66,6 @@ def test_who_knows_what_is_heard_passes_zste(triplets: Samples, judged: Judged) 
     }
     assert set(values(found).values()) == {1.0}
     assert found["zste_t2a"].n == found["zste_t3_before"].n == 2 * found["zste_t5b"].n
-
-
-def test_who_hears_no_order_fails_zste_by_chance(triplets: Samples, judged: Judged) -> None:
-    found = judged(zste.plan_zste(triplets, SETTINGS), triplets, heard_labels)
-    assert found["zste_t2a"].value == found["zste_t2c"].value == 1.0
-    # Three prompts name both sounds; T4's further ones name an absent class.
-    for name in ("t3", "t3_before", "t3_while", "t4", "t4_before", "t4_while"):
-        assert found[f"zste_{name}"].value == pytest.approx(1 / 3)
-    assert found["zste_t5a"].value == pytest.approx(1 / 6)
-    assert found["zste_t5a_half_credit"].value == 0.5
-
-
-def test_the_reversed_order_is_among_the_prompts_of_t4(triplets: Samples, judged: Judged) -> None:
-    def reversed_order(one: dict[str, Any], text: str) -> float:
-        first, second = one["labels"]
-        return float(text == f"{second} before {first}")
-
-    found = judged(zste.plan_zste(triplets, SETTINGS), triplets, reversed_order)
-    assert found["zste_t4_before"].value == found["zste_t3_before"].value == 0.0
-
-
-def test_chance_of_zste_follows_the_number_of_prompts(triplets: Samples, judged: Judged) -> None:
     few = judged(zste.plan_zste(triplets, BenchSettings(prompts=10)), triplets, knows)
     assert few["zste_t4"].chance == pytest.approx(1 / 10)
     assert few["zste_t5b"].chance == pytest.approx(1 / 45)
@@ -97,12 +76,28 @@ def test_chance_of_zste_follows_the_number_of_prompts(triplets: Samples, judged:
     assert most["zste_t2a"].chance == pytest.approx(1 / 6)
 
 
+def test_who_hears_no_order_or_the_reverse_fails_zste(triplets: Samples, judged: Judged) -> None:
+    found = judged(zste.plan_zste(triplets, SETTINGS), triplets, heard_labels)
+    assert found["zste_t2a"].value == found["zste_t2c"].value == 1.0
+    # Three prompts name both sounds; T4's further ones name an absent class.
+    for name in ("t3", "t3_before", "t3_while", "t4", "t4_before", "t4_while"):
+        assert found[f"zste_{name}"].value == pytest.approx(1 / 3)
+    assert found["zste_t5a"].value == pytest.approx(1 / 6)
+    assert found["zste_t5a_half_credit"].value == 0.5
+
+    def reversed_order(one: dict[str, Any], text: str) -> float:
+        first, second = one["labels"]
+        return float(text == f"{second} before {first}")
+
+    found = judged(zste.plan_zste(triplets, SETTINGS), triplets, reversed_order)
+    assert found["zste_t4_before"].value == found["zste_t3_before"].value == 0.0
+
+
 def test_classes_are_matched_by_identity(row: Row, judged: Judged) -> None:
     names = ("rain", "train", "cat", "water_drops")
     rows = [row(f"{a} {b}", "", a, b, "sequence") for a in names for b in names if a != b]
     samples = Samples(rows, "triplets", "test")
     plan = zste.plan_zste(samples, SETTINGS)
-    assert isinstance(plan, TaskPlan)
     assert "The sound of water drops" in plan.texts
 
     def exact(one: dict[str, Any], text: str) -> float:
@@ -133,9 +128,7 @@ def test_what_a_heard_sound_could_be_called_is_no_absent_class(row: Row, judged:
     assert with_preference("siren before dog") == 0.0
 
 
-def test_stage_a_is_tested_on_single_and_overlaid_sounds(
-    build_corpus: Callable[..., Path], judged: Judged
-) -> None:
+def test_stage_a_is_tested_on_singles(build_corpus: Callable[..., Path], judged: Judged) -> None:
     path = build_corpus(recipe={"triplets": {"stage_a": True, "max_event_s": 1.0}})
     benchmark = corpus_benchmark(path)
     assert Task.ZSTE in benchmark.allowed
@@ -151,7 +144,6 @@ def test_stage_a_is_tested_on_single_and_overlaid_sounds(
 
 def test_samples_of_several_labels_are_ranked_by_class(triplets: Samples, judged: Judged) -> None:
     plan = zste.plan_zero_shot(triplets, SETTINGS)
-    assert isinstance(plan, TaskPlan)
     found = judged(plan, triplets, heard_labels)
     assert set(found) == {"zero_shot_map"}
     assert found["zero_shot_map"].value == pytest.approx(1.0)
@@ -160,9 +152,7 @@ def test_samples_of_several_labels_are_ranked_by_class(triplets: Samples, judged
     )
 
 
-def test_repetitions_of_one_sound_bear_one_label(
-    build_corpus: Callable[..., Path], judged: Judged
-) -> None:
+def test_repetitions_bear_one_label(build_corpus: Callable[..., Path], judged: Judged) -> None:
     foley = {"foley": {"classes": ["dog", "cat"], "takes": 4}}
     path = build_corpus(source=foley, recipe={"counts": {}}, splits={"test": 1.0})
     data = SplitData(Corpus.open(path), "test", AudioMode.SHARDS)
@@ -201,28 +191,8 @@ def test_every_sample_that_means_the_same_is_right(row: Row, judged: Judged) -> 
 # Before and after
 
 
-@pytest.mark.parametrize(
-    ("caption", "other", "word"),
-    [
-        ("dog before rain", "dog after rain", "before"),
-        ("After rain falls, a dog barks", "Before rain falls, a dog barks", "after"),
-        ("A dog barks. Before that, rain falls.", "A dog barks. After that, rain falls.", "before"),
-        (
-            "A barks. After that, B. After all of that, C.",
-            "A barks. Before that, B. Before all of that, C.",
-            "after",
-        ),
-        ("dog before rain", "rain before dog", None),
-        ("dog before rain", "dog after wind", None),
-        ("dog before rain", "dog while rain", None),
-        ("dog before rain", "dog before rain", None),
-        ("dog before rain", "dog shortly after rain", None),
-        ("the aftermath", "the beforemath", None),
-    ],
-)
-def test_an_exchanged_caption_differs_in_nothing_else(
-    caption: str, other: str, word: str | None
-) -> None:
+@pytest.mark.parametrize(("caption", "other", "word"), read_data("bench/exchanged"))
+def test_an_exchange_changes_one_word(caption: str, other: str, word: str | None) -> None:
     assert choosing.find_exchanged_word(caption, other) == word
 
 
@@ -240,7 +210,7 @@ def test_bat_finds_exchanges_of_any_kind_and_form(row: Row, judged: Judged) -> N
     assert likes_after["bat"].value == 0.5
 
 
-def test_bat_of_triplets_is_over_every_sample_before_or_after(
+def test_bat_and_triplets_are_over_every_sample_and_group(
     triplets: Samples, judged: Judged
 ) -> None:
     found = judged(choosing.plan_bat(triplets, SETTINGS), triplets, lambda one, text: 0.0)
@@ -251,9 +221,6 @@ def test_bat_of_triplets_is_over_every_sample_before_or_after(
         len(each) == (one["relation"] != "while")
         for one, each in zip(triplets.rows, pairs, strict=True)
     )
-
-
-def test_triplets_choose_within_their_group(triplets: Samples, judged: Judged) -> None:
     plan = choosing.plan_triplets(triplets, SETTINGS)
     found = judged(plan, triplets, lambda one, text: float(text == one["caption"]))
     assert found["triplets"].value == 1.0
@@ -281,7 +248,6 @@ def test_negatives_are_judged_by_kind_of_edit(row: Row, judged: Judged) -> None:
         "negatives_reorder": 0.5,
     }
     assert [found[name].n for name in found] == [3, 1, 2]
-    assert isinstance(plan, TaskPlan)
     assert plan.left_out == {"samples without a false text": 1}
 
 
@@ -321,7 +287,6 @@ def test_negation_compares_original_half_and_full(row: Row, judged: Judged) -> N
     assert {metric.n for metric in found.values()} == {12}
     assert found["negation_half_full"].chance == 0.5
     assert found["negation_half_text_to_audio_r10"].chance == pytest.approx(10 / 12)
-    assert isinstance(plan, TaskPlan)
     assert plan.left_out == {"samples that lack a negated caption": 1, "samples not drawn": 0}
 
 

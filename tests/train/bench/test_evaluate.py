@@ -1,4 +1,4 @@
-"""A model of ours on a whole corpus."""
+"""A model of ours on a whole corpus, and whether it had heard what it is tested on."""
 
 from __future__ import annotations
 
@@ -19,10 +19,12 @@ from tests.kit.observers import Phases
 from train.bench.corpus import corpus_benchmark
 from train.bench.embedder import Evaluator, embed_sounds, embed_texts
 from train.bench.evaluate import assess
+from train.bench.plan import HEARD, add_heard_fact, heard_warning
 from train.bench.settings import Task
 from train.bench.sounds import corpus_sounds
 from train.config.model import AudioConfig, HeadConfig, ModelConfig
 from train.config.run import AudioMode
+from train.data.recordings import RECORDINGS_FILE, Recordings
 from train.data.split import SplitData
 from train.data.tokenizer import TextTokenizer
 from train.model.clap import build_model
@@ -109,3 +111,30 @@ def test_a_model_that_gives_no_numbers_is_told(corpus: Path, untrained: Evaluato
     evaluator = Evaluator(broken, untrained.tokenizer, 16_000)
     with pytest.raises(CorpusError, match=r"embedding of 'sample .*' holds NaN"):
         assess(evaluator, corpus_benchmark(corpus))
+
+
+# Whether a model had heard what it is tested on.
+
+
+def test_recordings_heard_in_training_are_counted(corpus: Path, tmp_path: Path) -> None:
+    opened = Corpus.open(corpus)
+    Recordings.of(SplitData(opened, "train", AudioMode.SHARDS)).save(tmp_path)
+    clean = add_heard_fact(corpus_benchmark(corpus), tmp_path)
+    assert clean.facts[HEARD] == "0 of 4 recordings"
+    assert heard_warning(clean.facts) == ""
+    heard = add_heard_fact(corpus_benchmark(corpus, "train"), tmp_path)
+    assert heard.facts[HEARD] == "9 of 9 recordings"
+    assert heard_warning(heard.facts).startswith("9 of 9 recordings of this test were heard")
+    trained = Recordings({"a": frozenset({"1"}), "b": frozenset({"2"})})
+    tested = Recordings({"a": frozenset({"9"}), "c": frozenset({"2"}), "d": frozenset({"3"})})
+    assert tested.count_shared(trained) == 2
+
+
+def test_where_it_cannot_be_known_that_is_told(corpus: Path, tmp_path: Path) -> None:
+    benchmark = corpus_benchmark(corpus)
+    assert RECORDINGS_FILE in heard_warning(add_heard_fact(benchmark, tmp_path).facts)
+    nameless = add_heard_fact(replace(benchmark, recordings=None), tmp_path)
+    assert "does not name its recordings" in heard_warning(nameless.facts)
+    (tmp_path / RECORDINGS_FILE).write_text("[]")
+    with pytest.raises(CorpusError, match="damaged"):
+        add_heard_fact(benchmark, tmp_path)

@@ -37,29 +37,16 @@ class Deaf:
     sample_rate, longest = 16_000, None
     def texts(self, texts): return np.ones((len(texts), 2))
 
-class Fast(Good):
-    sample_rate = "fast"
+def faulty(**facts): return type("Faulty", (Good,), facts)
 
-class Flat(Good):
-    def audio(self, waveforms): return np.ones(2)
-
-class Few(Good):
-    def texts(self, texts): return np.ones((1, 2))
-
-class Ragged(Good):
-    def texts(self, texts): return [[1.0], [1.0, 2.0]]
-
-class Mute(Good):
-    def texts(self, texts): return None
-
-class Silent(Good):
-    def audio(self, waveforms): return np.zeros((len(waveforms), 2))
-
-class Apart(Good):
-    def texts(self, texts): return np.ones((len(texts), 3))
-
-class Broken(Good):
-    def audio(self, waveforms): return np.stack(waveforms)
+Fast = faulty(sample_rate="fast")
+Flat = faulty(audio=lambda self, waveforms: np.ones(2))
+Few = faulty(texts=lambda self, texts: np.ones((1, 2)))
+Ragged = faulty(texts=lambda self, texts: [[1.0], [1.0, 2.0]])
+Mute = faulty(texts=lambda self, texts: None)
+Silent = faulty(audio=lambda self, waveforms: np.zeros((len(waveforms), 2)))
+Apart = faulty(texts=lambda self, texts: np.ones((len(texts), 3)))
+Broken = faulty(audio=lambda self, waveforms: np.stack(waveforms))
 
 class Wordy(Good):
     def texts(self, texts): raise RuntimeError("CUDA is out of memory\\nlong advice")
@@ -150,9 +137,7 @@ def test_what_is_missing_is_told_in_one_line() -> None:
     ] == []
 
 
-def test_it_chooses_its_own_device_and_has_no_weights_to_open(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_it_chooses_its_device_and_has_no_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("train.bench.opening.torch_device", torch.device)
     with pytest.raises(SpecError, match="chooses its own device, not cuda"):
         open_embedder(Path("strange_clap:Good"), "cuda")

@@ -1,65 +1,35 @@
-"""Settings are checked before any work starts."""
+"""Settings are checked before any work starts; schedules are pure functions of the step."""
+
+from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
 
 from synth.base.errors import SpecError
+from tests.kit.cases import read_data
 from train.cli.train import make_config
+from train.config.loss import TextSwap
 from train.config.model import HeadKind
-from train.config.run import AudioMode, Stage, TrainConfig, parse_config, read_settings
+from train.config.run import (
+    AudioMode,
+    Decay,
+    Stage,
+    StepPlace,
+    TrainConfig,
+    parse_config,
+    place,
+    read_settings,
+)
+from train.config.text import Ramp
+from train.engine.optimizer import learning_rate
 from train.engine.presets import demo
 
 BASE = {"corpus": "c", "out": "o"}
 CLAP_HALF = {"kind": "transformers", "name": "clap"}
 
 
-WRONG: list[tuple[dict[str, object], str]] = [
-    ({"btach": 3}, "btach"),
-    ({"batch": 1}, "batch"),
-    ({"lr": "fast"}, "lr"),
-    ({"stages": []}, "stages"),
-    ({"model": {"head": {"kind": "rnn"}}}, "model.head.kind"),
-    ({"model": {"dim": 30, "head": {"heads": 4}}}, "divisible"),
-    ({"model": {"audio": {"kind": "transformers"}}}, "name"),
-    ({"device": "toaster"}, "device"),
-    ({"btach": 3}, "did you mean 'batch'?"),
-    ({"stages": [{"steps": 3, "loss": {"name": "infonce"}}]}, "did you mean 'info_nce'"),
-    ({"stages": {"steps": 3}}, "stages: expected a list"),
-    ({"patience": 3}, "also give eval_every"),
-    ({"stages": [{"steps": 3, "loss": {"name": "teminal_b"}}]}, "needs keep_groups: true"),
-    ({"model": {"trainable": []}}, "model.trainable"),
-    ({"text": {"p_caption": {"over": 3}}}, "text.p_caption.start: is missing"),
-    ({"lr_of": {"audio_towr": 1e-5}}, "did you mean 'audio_tower'"),
-    ({"lr_of": {"audio_tower": 0}}, "lr_of.audio_tower"),
-    (
-        {"lr_of": {"text_tower": 1e-5}, "model": {"trainable": ["text_tower.last"]}},
-        "lr_of: text_tower does not learn; trainable: text_tower.last",
-    ),
-    ({"model": {"last_layers": {"audio_tower": 2}}}, "name audio_tower.last in"),
-    ({"layer_decay": 0.9}, "layer_decay needs a tower of kind transformers"),
-    ({"checkpoint_activations": True}, "checkpoint_activations needs a tower of kind"),
-    ({"betas": [0.9, 1.0]}, "betas.1"),
-    ({"betas": [0.9]}, "betas.1: is missing"),
-    ({"model": {"audio": {"kind": "trasformers"}}}, "did you mean 'transformers'?"),
-    ({"mix": [{"corpus": "c", "weight": 1.5}]}, "mix.0.weight"),
-    ({"mix": [{"corpus": "c", "weight": 0.6}] * 2}, "leaves no sample of `corpus`"),
-    (
-        {
-            "mix": [{"corpus": "c", "weight": 0.3}],
-            "stages": [{"steps": 3, "loss": {"name": "teminal_b"}}],
-            "keep_groups": True,
-        },
-        "loss teminal_b takes whole groups alone: drop mix",
-    ),
-    ({"model": {"text": {"lora": {}}}}, "text.lora needs a tower of kind transformers"),
-    (
-        {"model": {"text": CLAP_HALF | {"lora": {}}, "trainable": ["text_head"]}},
-        "text.lora does not learn: name text_tower in trainable",
-    ),
-    ({"batch": 0, "lr": -1}, "batch"),
-    ({"batch": 0, "lr": -1}, "lr"),
-]
+WRONG: list[tuple[dict[str, object], str]] = read_data("train/wrong_settings")
 
 
 def test_wrong_settings_are_named_with_their_file_all_at_once() -> None:
@@ -72,23 +42,10 @@ def test_wrong_settings_are_named_with_their_file_all_at_once() -> None:
     assert faults == []
 
 
-def test_a_part_of_a_faulty_whole_is_told_once() -> None:
-    with pytest.raises(SpecError) as error:
-        parse_config(
-            BASE | {"stages": [{"steps": 3, "loss": {"name": "textswap", "shares": 1}}]}, "x"
-        )
-    assert str(error.value).startswith(
-        "x: stages.0.loss.textswap has no setting 'shares'; did you mean 'share'?"
-    )
-
-
-def test_a_share_may_be_a_number_or_a_ramp() -> None:
+def test_settings_survive_json_and_a_share_may_be_a_ramp() -> None:
     text = parse_config(BASE | {"text": {"p_caption": 0.5, "p_insert": {"start": 0.2}}}, "x").text
     assert [text.p_caption.at(step) for step in (0, 99)] == [0.5, 0.5]
     assert [text.p_insert.at(step) for step in (0, 99)] == [0.2, 0.2]
-
-
-def test_settings_survive_json() -> None:
     config = demo(Path("c"), Path("o"), HeadKind.MLP)
     assert parse_config(config.model_dump(mode="json"), "x") == config
 
@@ -132,3 +89,43 @@ def test_options_stand_over_the_file(tmp_path: Path) -> None:
     assert config.mode is AudioMode.VIRTUAL
     without = make_config(Path("c"), file, None, None, False, None, None, None)
     assert without.out == Path("from-file")
+
+
+# Schedules are pure functions of the step.
+
+
+def test_place_walks_through_the_stages() -> None:
+    stages = (Stage(steps=2), Stage(steps=3))
+    assert [place(step, stages) for step in range(5)] == [
+        StepPlace(0, 0),
+        StepPlace(0, 1),
+        StepPlace(1, 0),
+        StepPlace(1, 1),
+        StepPlace(1, 2),
+    ]
+    with pytest.raises(IndexError):
+        place(5, stages)
+
+
+def test_the_rate_rises_to_the_peak_and_falls_as_asked() -> None:
+    rates = [learning_rate(step, 100, 2.0, 0.2) for step in range(100)]
+    assert max(rates) == rates[19] == 2.0
+    assert rates[:20] == sorted(rates[:20])
+    assert rates[19:] == sorted(rates[19:], reverse=True)
+    assert 0 < rates[-1] < 0.01
+    ends = [learning_rate(99, 100, 2.0, 0.2, decay) for decay in Decay]
+    middle = [learning_rate(59, 100, 2.0, 0.2, decay) for decay in Decay]
+    assert ends == pytest.approx([0.002, 0.002, 2.0])
+    assert middle == pytest.approx([1.0, 1.0, 2.0])
+
+
+def test_ramps_wait_then_rise_then_stay() -> None:
+    ramp = Ramp(start=0.2, end=0.6, after=10, over=20)
+    assert [ramp.at(step) for step in (0, 9, 10, 20, 30, 99)] == pytest.approx(
+        [0.2, 0.2, 0.2, 0.4, 0.6, 0.6]
+    )
+    assert [Ramp(start=0, end=1, after=3).at(step) for step in (2, 3)] == [0, 1]
+    swaps = TextSwap(share=0.15, after=5, over=20)
+    assert [swaps.share_at(step) for step in (4, 5, 15, 25, 80)] == pytest.approx(
+        [0, 0, 0.075, 0.15, 0.15]
+    )

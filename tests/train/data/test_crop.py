@@ -1,24 +1,29 @@
-"""Parts of samples are told by captions that hold in them."""
+"""What is true of parts of samples, and of samples of one group."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from synth.base.errors import SpecError
 from synth.corpus.schema import read_timeline
-from synth.scene.claim import And, Count, Not, Only, claim_from_json
-from synth.scene.scene import Concat, Event, Excerpt, Overlay
+from synth.scene.activity import Activity, Stretch
+from synth.scene.claim import And, Count, Not, Only, claim_from_json, claim_to_text
+from synth.scene.scene import Concat, Event, Excerpt, Overlay, Scene, statement, to_text
 from synth.scene.timeline import timeline
 from synth.truth.frames import Crop
 from synth.truth.relations import Tolerance
 from train.config.run import CropTold, Stage, TrainConfig
 from train.data.crop import Cropper
 from train.data.loader import Assembler
+from train.data.meaning import find_unrefuted
+from train.data.rows import Row
 from train.data.split import SplitData
 from train.data.tokenizer import TextTokenizer
 
@@ -29,38 +34,22 @@ HEARD = Concat(
 )
 
 
-def part(start: int, frames: int, audible: int = 100) -> Crop:
-    return Crop.of(timeline(HEARD), start, frames, Tolerance(0, audible))
+BOTH = Concat(DOG, RAIN)
 
 
-def test_what_is_left_of_both_keeps_its_order() -> None:
-    crop = part(500, 1000)
-    assert crop.hearing.proves(Concat(DOG, RAIN))
-    assert crop.hearing.refutes(Concat(RAIN, DOG))
-
-
-def test_what_is_cut_away_is_gone() -> None:
-    crop = part(1000, 1000)
-    assert crop.hearing.refutes(DOG)
-    assert crop.hearing.proves(Not(DOG))
-    assert crop.hearing.proves(RAIN)
-    assert not crop.hearing.proves(Concat(DOG, RAIN))
-
-
-def test_a_remnant_is_neither_there_nor_away() -> None:
-    crop = part(950, 1000)
-    assert not crop.hearing.proves(DOG)
-    assert not crop.hearing.refutes(DOG)
-    assert not crop.hearing.proves(Concat(DOG, RAIN))
-    assert not crop.hearing.refutes(Concat(DOG, RAIN))
-    assert crop.hearing.proves(RAIN)
-
-
-def test_the_whole_as_its_own_part_is_judged_as_before() -> None:
-    crop = part(0, 2000)
-    assert crop.clips == ("a", "b")
-    assert crop.hearing.proves(Concat(DOG, RAIN))
-    assert crop.hearing.refutes(Overlay(DOG, RAIN))
+def test_a_part_keeps_the_order_of_what_is_left_and_lacks_what_is_cut_away() -> None:
+    """A remnant is neither there nor away; the whole as its own part is judged as before."""
+    for start, frames, clips, proven, refuted, open_ in (
+        (0, 2000, ("a", "b"), [BOTH], [Overlay(DOG, RAIN)], []),
+        (500, 1000, ("a", "b"), [BOTH], [Concat(RAIN, DOG)], []),
+        (1000, 1000, ("b",), [Not(DOG), RAIN], [DOG, BOTH], []),
+        (950, 1000, ("b",), [RAIN], [], [DOG, BOTH]),
+    ):
+        crop = Crop.of(timeline(HEARD), start, frames, Tolerance(0, 100))
+        assert crop.clips == clips
+        assert all(map(crop.hearing.proves, proven))
+        assert all(map(crop.hearing.refutes, refuted))
+        assert not any(crop.hearing.proves(claim) or crop.hearing.refutes(claim) for claim in open_)
 
 
 def test_of_two_remnants_any_may_be_missed() -> None:
@@ -133,28 +122,22 @@ def test_told_as_a_whole_every_part_keeps_every_caption(data: SplitData) -> None
     cropper.refuse_long(np.arange(len(data)), ALL, longest=16_000)
 
 
-def test_short_samples_stay_whole_and_those_that_must_are_counted(
-    data: SplitData, settings: Callable[..., TrainConfig]
-) -> None:
+def test_short_samples_stay_whole(data: SplitData, settings: Callable[..., TrainConfig]) -> None:
     row = data.rows([0])[0]
     assert Cropper(data, row["frames"], 0).crop(row, ALL, 0) == row
     tokenizer = TextTokenizer.of_texts(data.vocabulary())
     config = settings(crop_s=0.1)
     batch = Assembler.of(data, tokenizer, config, cached=False).batch([0], config.stages[1], 0)
     assert batch.whole == 1
-    assert batch.audio.pcm is not None
     assert batch.audio.pcm.shape[1] == row["frames"]
 
 
-def test_a_sample_that_the_model_cannot_take_whole_is_told_before_training(
-    data: SplitData,
-) -> None:
+def test_what_the_model_cannot_take_whole_is_told(data: SplitData) -> None:
     cropper = Cropper(data, 1600, 0)
     positions = np.arange(len(data))
     cropper.refuse_long(positions, ALL, longest=data.longest)
-    with pytest.raises(SpecError, match=r"no part of 0\.1 s proves a caption") as error:
+    with pytest.raises(SpecError, match=r"no part of 0\.1 s proves a caption.*crop_s"):
         cropper.refuse_long(positions, ALL, longest=1600)
-    assert "crop_s" in error.value.fix
     Cropper(data, 24_000, 0).refuse_long(positions, ALL, longest=24_000)
 
 
@@ -164,3 +147,56 @@ def test_a_stage_hears_of_its_relations_only(data: SplitData) -> None:
     for row in data.rows(data.pool(stage).tolist()):
         told = cropper.crop(row, stage, 1)
         assert " before " in told["caption"]
+
+
+# Captions of a group that are not refuted do not stand against its sounds.
+
+
+BARK, FALL = Event("dog", Excerpt("a", 0, 1000)), Event("rain", Excerpt("b", 0, 6000))
+
+
+def row(scene: Scene, group: str = "g", crop: Any = None, **others: Any) -> Row:
+    facts = {
+        "group": group,
+        "scene": to_text(scene),
+        "activity": [place.heard.to_json() for place in timeline(scene).placements],
+        "claim": claim_to_text(statement(scene)),
+        "negatives": [],
+        **others,
+    }
+    return Row(facts, 0, crop=crop)
+
+
+def unrefuted(*rows: Row) -> list[list[bool]]:
+    claims = [row["claim"] for row in rows]
+    return torch.as_tensor(find_unrefuted(rows, claims, audible=100)).tolist()
+
+
+def test_an_order_that_may_be_true_of_the_mix_does_not_stand_against_it() -> None:
+    # It rains on for 5 s when the dog is silent: "a dog barks, then it rains" is no lie.
+    before, after, mixed = Concat(BARK, FALL), Concat(FALL, BARK), Overlay(FALL, BARK)
+    assert unrefuted(row(before), row(after), row(mixed)) == [
+        [False, False, False],
+        [False, False, False],
+        [True, False, False],
+    ]
+
+
+def test_a_caption_is_judged_in_its_group_by_what_is_heard_and_known_to_be_false() -> None:
+    said = {"text": "x", "claim": claim_to_text(statement(Concat(BARK, FALL)))}
+    ends = [Stretch(0, end) for end in (1000, 1050)]
+    heard = [Activity((each,), (each,)).to_json() for each in ends]
+    for rival, stands in (
+        (row(Overlay(FALL, BARK)), True),
+        (row(Overlay(FALL, BARK), "h"), False),
+        (row(Overlay(FALL, BARK), negatives=[said]), False),
+        (row(Overlay(BARK, FALL), activity=heard), False),
+        (row(Concat(FALL, BARK), crop=(0, 500)), True),  # of a part nothing else is refuted
+    ):
+        assert unrefuted(row(Concat(BARK, FALL)), rival) == [[False, False], [stands, False]]
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_a_batch_may_hold_nothing_to_judge(count: int) -> None:
+    rows = [row(BARK)] * count
+    assert unrefuted(*rows) == [[False]] * count

@@ -1,9 +1,11 @@
-"""Samples of other corpora in every batch."""
+"""Batches of several corpora, in the trainer and without; what a loss asks of a corpus."""
 
 from __future__ import annotations
 
 import csv
+import pickle
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +14,16 @@ import pytest
 import soundfile
 import torch
 from pydantic import ValidationError
+from torch.utils.data import DataLoader
 
-from synth.base.errors import SpecError
+from synth.base.errors import CorpusError, SpecError
+from synth.corpus.corpus import Corpus
 from tests.kit.runs import Dies, equal
-from train.config.run import Mix, Stage, TrainConfig
-from train.data.blended import join_splits, open_splits
+from train.config.loss import InfoNce, Loss, TeminalA, TeminalB, TextSwap
+from train.config.run import AudioMode, Mix, Stage, TrainConfig
+from train.data.blended import BlendedCorpora, join_splits, open_splits
 from train.data.frames import sounds_of
-from train.data.loader import Assembler, Loader
+from train.data.loader import Assembler, Loader, refuse_unsuitable
 from train.data.recordings import load_recordings
 from train.data.split import SplitData
 from train.data.tokenizer import TextTokenizer
@@ -74,9 +79,7 @@ def test_every_batch_holds_its_share_and_in_the_end_every_sample(mixed: TrainCon
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
-def test_single_samples_keep_to_the_weights_after_every_step(
-    settings: Settings, other: Path, twin: Path, ranks: int
-) -> None:
+def test_samples_keep_to_weights(settings: Settings, other: Path, twin: Path, ranks: int) -> None:
     mix = (Mix(corpus=other, weight=0.3), Mix(corpus=twin, weight=0.15))
     config = settings(mix=mix, batch=7, keep_groups=False)
     loaders = [load(config, rank, ranks)[1] for rank in range(ranks)]
@@ -95,9 +98,7 @@ def test_single_samples_keep_to_the_weights_after_every_step(
         assert step >= 5 or {row["relation"] for row in rows} == {"before"}
 
 
-def test_processes_share_out_the_same_samples_and_the_same_step_is_the_same(
-    mixed: TrainConfig,
-) -> None:
+def test_processes_share_samples_and_a_step_is_the_same(mixed: TrainConfig) -> None:
     _, alone = load(mixed)
     halves = [load(mixed, rank, 2)[1] for rank in range(2)]
     for step in (0, 7):
@@ -155,9 +156,7 @@ def test_relations_of_a_stage_are_about_the_corpus_alone(settings: Settings, twi
     assert told[True] == {"before", "after", "while"}
 
 
-def test_a_mixed_run_resumes_to_equal_bits_wherever_its_corpora_lie(
-    mixed: TrainConfig, twin: Path, other: Path
-) -> None:
+def test_a_mixed_run_resumes_anywhere(mixed: TrainConfig, twin: Path, other: Path) -> None:
     whole = mixed.scale_steps(6)
     train(whole)
     broken = whole.model_copy(update={"out": whole.out.with_name("broken")})
@@ -175,7 +174,6 @@ def test_a_mixed_run_resumes_to_equal_bits_wherever_its_corpora_lie(
     assert train(moved, resume=True).finished
     assert equal(whole.out, broken.out)
     heard = load_recordings(whole.out)
-    assert heard is not None
     assert any("rooster" in name for name in heard.clips)
     assert any("siren" in name for name in heard.clips)
 
@@ -243,9 +241,7 @@ def captioned(tmp_path_factory: pytest.TempPathFactory, build_corpus: Callable[.
 WHATS = ("a hum", "a steady tone", "someone whistles", "a sine wave", "a beep")
 
 
-def test_plain_captions_are_told_in_all_their_words_and_apart_from_each_other(
-    settings: Settings, captioned: Path
-) -> None:
+def test_plain_captions_are_told_apart(settings: Settings, captioned: Path) -> None:
     config = settings(mix=(Mix(corpus=captioned, weight=0.5),), batch=12)
     data, loader = load(config)
     (own,) = data.mixed
@@ -262,3 +258,142 @@ def test_plain_captions_are_told_in_all_their_words_and_apart_from_each_other(
     cropped = Assembler.of(data, loader.assembler.tokenizer, settings(crop_s=1.0), cached=True)
     with pytest.raises(SpecError, match=r"no part of 1 s proves a caption"):
         cropped.check(config.stages[0], own, 16_000)
+
+
+# Batches of several corpora without the trainer: the same with any number of workers.
+
+
+Batch = list[dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def pairs(build_corpus: Callable[..., Path]) -> Path:
+    return build_corpus(
+        corpus="pairs",
+        recipe={"acba": {"pairs": {"train": 10, "val": 2, "test": 2}, "crossfade_s": 0.25}},
+        source={"foley": {"classes": ["rooster", "crow", "wind"], "takes": 5}},
+    ).with_name("pairs")
+
+
+def ids(batches: list[Batch]) -> list[list[str]]:
+    return [[sample["id"] for sample in batch] for batch in batches]
+
+
+def test_samples_are_those_of_the_corpora_in_their_shares(corpus: Path, pairs: Path) -> None:
+    data = BlendedCorpora({corpus: 3, pairs: 1}, batch=6)
+    batches = list(islice(data, 20))
+    samples = [sample for batch in batches for sample in batch]
+    assert [len(batch) for batch in batches] == [6] * 20
+    assert sum(sample["corpus"] == "pairs" for sample in samples) == 30
+    for folder in (corpus, pairs):
+        found = Corpus.open(folder)
+        rows = {row["id"]: row for row in found.samples("train").to_pylist()}
+        own = [sample for sample in samples if sample["corpus"] == found.name]
+        # Wholly, before any comes again.
+        assert len({sample["id"] for sample in own[: len(rows)]}) == min(len(rows), len(own))
+        for sample in own[:12]:
+            row = rows[sample["id"]]
+            assert sample["caption"] == row["caption"]
+            assert sample["positives"] == [each["text"] for each in row["positives"]]
+            assert sample["negatives"] == [each["text"] for each in row["negatives"]]
+            assert sample["sample_rate"] == 16_000
+            assert np.array_equal(sample["pcm"], found.virtual_pcm(row))
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_workers_do_not_change_the_batches(corpus: Path, pairs: Path, workers: int) -> None:
+    alone = ids(list(islice(BlendedCorpora({corpus: 0.7, pairs: 0.3}, batch=4, seed=5), 8)))
+    data = BlendedCorpora({corpus: 0.7, pairs: 0.3}, batch=4, seed=5)
+    loader = DataLoader(data, batch_size=None, num_workers=workers)
+    assert ids(list(islice(loader, 8))) == alone
+    data.load_state_dict({"step": 5})
+    assert ids(list(islice(loader, 3))) == alone[5:]
+    assert ids([pickle.loads(pickle.dumps(data)).batch(2)]) == alone[2:3]
+
+
+def test_an_iteration_goes_on_where_its_state_was_taken(corpus: Path, pairs: Path) -> None:
+    whole = ids(list(islice(BlendedCorpora({corpus: 1, pairs: 1}, batch=5), 9)))
+    first = BlendedCorpora({corpus: 1, pairs: 1}, batch=5, mode=AudioMode.VIRTUAL)
+    assert ids(list(islice(first, 4))) == whole[:4]
+    second = BlendedCorpora({corpus: 1, pairs: 1}, batch=5)
+    second.load_state_dict(first.state_dict())
+    assert ids(list(islice(second, 5))) == whole[4:]
+    other_seed = BlendedCorpora({corpus: 1, pairs: 1}, batch=5, seed=1)
+    assert ids(list(islice(other_seed, 9))) != whole
+
+
+def test_ranks_take_parts_of_the_same_batches(corpus: Path, pairs: Path) -> None:
+    whole = BlendedCorpora({corpus: 2, pairs: 1}, batch=7).batch(3)
+    parts = [
+        BlendedCorpora({corpus: 2, pairs: 1}, batch=7, rank=rank, ranks=2).batch(3)
+        for rank in range(2)
+    ]
+    assert [len(part) for part in parts] == [4, 3]
+    joint = [sample["id"] for part in parts for sample in part]
+    assert sorted(joint) == sorted(sample["id"] for sample in whole)
+
+
+def test_what_cannot_be_blended_is_told(corpus: Path, pairs: Path, tmp_path: Path) -> None:
+    again = tmp_path / "again"
+    again.symlink_to(corpus)
+    cases: list[tuple[dict[str | Path, float], dict[str, Any], str]] = [
+        ({corpus: 1, again: 1}, {}, "again: is mixed with itself"),
+        ({corpus: 1, pairs: 0}, {}, "weights 1, 0: expected numbers above 0"),
+        ({corpus: 1, pairs: 1}, {"split": "dev"}, "has no split 'dev'"),
+        ({corpus: 1, pairs: 9}, {"batch": 90}, "has 10 samples in play, a batch takes 81"),
+        ({corpus: 1}, {"batch": 2, "ranks": 3}, "cannot be shared by 3 processes"),
+        ({corpus: 1}, {"rank": 2, "ranks": 2}, "rank 2 of 2: expected 0 to ranks - 1"),
+        ({corpus: 1}, {"rank": -1, "ranks": 2}, "rank -1 of 2"),
+        ({corpus: 1}, {"ranks": 0}, "rank 0 of 0"),
+        ({corpus: 1}, {"batch": 0}, "a batch of 0 samples"),
+        ({}, {}, "expected corpora to blend"),
+    ]
+    for weights, changes, told in cases:
+        with pytest.raises(SpecError, match=told):
+            BlendedCorpora(weights, **{"batch": 4} | changes)
+    with pytest.raises(CorpusError, match="no finished corpus here"):
+        BlendedCorpora({tmp_path: 1}, batch=4)
+
+
+# A loss is not trained on a corpus that gives it nothing to do.
+
+
+STAGE_A = {"triplets": {"stage_a": True, "max_event_s": 1.0}}
+ACBA = {"acba": {"pairs": {"train": 12}, "relations": ["then"], "crossfade_s": 0.25}}
+
+
+def opened(folder: Path) -> SplitData:
+    return SplitData(Corpus.open(folder), "train", AudioMode.SHARDS)
+
+
+def stage(loss: Loss, **changes: Any) -> Stage:
+    return Stage(steps=1, loss=loss, **changes)
+
+
+def test_a_loss_has_what_it_is_about(corpus: Path, build_corpus: Callable[..., Path]) -> None:
+    triplets = opened(corpus)
+    singles = opened(build_corpus(recipe=STAGE_A))
+    pairs = opened(build_corpus(recipe=ACBA, splits={"train": [1, 2, 3]}))
+    refuse_unsuitable(triplets, stage(TeminalB()))
+    refuse_unsuitable(singles, stage(TeminalA()))
+    refuse_unsuitable(triplets, stage(TextSwap()))
+    for data, loss in ((triplets, TeminalA()), (pairs, TeminalA())):
+        with pytest.raises(SpecError, match="needs single and combined sounds"):
+            refuse_unsuitable(data, stage(loss, relations=("before", "after")))
+    for data in (singles, pairs):
+        with pytest.raises(SpecError, match="needs triplets"):
+            refuse_unsuitable(data, stage(TeminalB()))
+    with pytest.raises(SpecError, match=r"needs fully negated captions.*negation"):
+        refuse_unsuitable(triplets, stage(InfoNce(), dissimilarity=0.1))
+
+
+def test_what_a_run_lacks_is_told_before_it_writes(
+    settings: Callable[..., TrainConfig], build_corpus: Callable[..., Path]
+) -> None:
+    config = settings(stages=(stage(InfoNce(), dissimilarity=0.1),))
+    with pytest.raises(SpecError, match="fully negated"):
+        train(config)
+    assert not config.out.exists()
+    without = build_corpus(splits={"train": [1, 2, 3]})
+    with pytest.raises(SpecError, match="`patience` needs validation"):
+        train(settings(corpus=without, patience=2))

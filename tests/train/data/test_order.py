@@ -26,11 +26,8 @@ def order(keep_groups: bool, seed: int = 0, batch: int = 8) -> BatchOrder:
     return BatchOrder.of(POOL, GROUPS, batch, keep_groups, seed, "stage-0")
 
 
-def test_a_pool_smaller_than_a_batch_is_one_batch() -> None:
+def test_a_small_pool_is_one_batch_and_what_fits_none_is_told() -> None:
     assert sorted(order(keep_groups=False, batch=64).batch(3).tolist()) == POOL.tolist()
-
-
-def test_what_fits_no_batch_is_told() -> None:
     with pytest.raises(SpecError, match="a group of 3 samples does not fit a batch of 2"):
         order(keep_groups=True, batch=2)
     with pytest.raises(SpecError, match="cannot be shared by 9"):
@@ -154,9 +151,7 @@ def test_an_epoch_is_drawn_once_whoever_asks(monkeypatch: pytest.MonkeyPatch) ->
     st.integers(1, 3),
     st.integers(0, 5),
 )
-def test_groups_of_any_sizes_are_packed_whole(
-    sizes: list[int], batch: int, ranks: int, seed: int
-) -> None:
+def test_groups_are_packed_whole(sizes: list[int], batch: int, ranks: int, seed: int) -> None:
     try:
         order, groups = pack(sizes, batch, seed)
     except SpecError:
@@ -191,9 +186,7 @@ WEIGHTS = st.lists(st.integers(1, 40), min_size=1, max_size=7)
 
 
 @given(WEIGHTS, st.integers(1, 50))
-def test_each_corpus_keeps_to_its_weight_within_a_sample_after_every_step(
-    weights: list[int], batch: int
-) -> None:
+def test_each_corpus_keeps_to_its_weight(weights: list[int], batch: int) -> None:
     blend = Blend.of(weights, batch)
     fewest, most = blend.extremes
     for step in range(100):
@@ -249,9 +242,7 @@ SIZES = st.integers(1, 40)
 
 
 @given(SIZES, st.lists(st.integers(0, 12), min_size=1, max_size=40), st.integers(0, 3))
-def test_a_corpus_is_passed_through_wholly_before_it_repeats(
-    size: int, counts: list[int], seed: int
-) -> None:
+def test_a_corpus_is_passed_through_wholly(size: int, counts: list[int], seed: int) -> None:
     samples = np.arange(100, 100 + size)
     stream = Stream(samples, max(counts), seed, "mix-0")
     ends = np.cumsum([0, *counts]).tolist()

@@ -105,9 +105,7 @@ def test_sounds_are_padded_with_silence_to_the_longest(data: SplitData) -> None:
     assert batch.dtype == torch.int16
 
 
-def test_a_corpus_that_does_not_tell_activity_is_read_but_no_part_of_it_is_judged(
-    corpus: Path, data: SplitData, tmp_path: Path
-) -> None:
+def test_without_activity_no_part_is_judged(corpus: Path, data: SplitData, tmp_path: Path) -> None:
     version = Corpus.open(corpus).folder
     older = Path(shutil.copytree(version, tmp_path / "older", ignore=UNCERTIFIED))
     samples = pq.read_table(older / SAMPLES_FILE).drop_columns(["activity"])
@@ -255,9 +253,8 @@ def test_a_cache_that_cannot_be_written_is_told(
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(Slot, "hold", refuse)
-    with pytest.raises(SpecError, match="is not writable") as told:
+    with pytest.raises(SpecError, match=r"is not writable.*\$SEGUE_CACHE"):
         mapped(corpus)
-    assert "$SEGUE_CACHE" in str(told.value.fix)
 
 
 def test_rows_share_the_room_of_copies(

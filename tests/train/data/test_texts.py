@@ -8,6 +8,9 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from synth.base.errors import SpecError
 from synth.corpus.corpus import Corpus
@@ -20,6 +23,7 @@ from train.config.text import Ramp, TextSampling
 from train.data.rows import Row
 from train.data.split import SplitData
 from train.data.texts import TextSampler, added_words
+from train.data.tokenizer import TextTokenizer
 
 HARD = Stage(steps=1)
 MODULAR = Stage(steps=1, loss=Modular())
@@ -44,15 +48,12 @@ def rows(data: SplitData) -> list[Row]:
     return data.rows(range(len(data)))
 
 
-def test_texts_are_a_pure_function_of_seed_step_and_sample(data: SplitData) -> None:
+def test_texts_are_drawn_by_step_and_sample_and_true_of_their_owner(data: SplitData) -> None:
     twelve = data.rows(range(12))
     drawn = sampler(data).texts(twelve, HARD, 3)
     assert drawn == sampler(data).texts(twelve, HARD, 3)
     assert sampler(data).texts(twelve[::-1], HARD, 3).captions == drawn.captions[::-1]
     assert len({sampler(data).texts(twelve, HARD, step).captions for step in range(5)}) == 5
-
-
-def test_captions_are_true_and_negatives_are_of_their_owner(data: SplitData) -> None:
     texts = sampler(data).texts(rows(data), MODULAR, 0)
     for number, row in enumerate(rows(data)):
         true = {row["caption"], *(text["text"] for text in row["positives"])}
@@ -62,20 +63,14 @@ def test_captions_are_true_and_negatives_are_of_their_owner(data: SplitData) -> 
         assert set(texts.negatives[number]) == false
 
 
-def test_a_loss_gets_the_roles_it_needs_and_no_others(data: SplitData) -> None:
+def test_a_stage_gets_its_roles_and_relations_and_no_others(data: SplitData) -> None:
     plain = sampler(data).texts(rows(data), Stage(steps=1, loss=InfoNce()), 0)
     assert not any(plain.positives + plain.negatives + plain.denied)
     assert not any(sampler(data).texts(rows(data), HARD, 0).positives)
-
-
-def test_a_stage_keeps_to_its_relations(data: SplitData) -> None:
     stage = Stage(steps=1, relations=("before",), loss=Modular())
     texts = sampler(data).texts(data.rows(data.pool(stage).tolist()), stage, 0)
     said = [*texts.captions, *chain.from_iterable(texts.positives + texts.negatives)]
     assert all(" before " in text for text in said)
-
-
-def test_without_restatements_the_main_caption_is_told(data: SplitData) -> None:
     texts = sampler(data, restatements=False).texts(rows(data), HARD, 5)
     assert list(texts.captions) == [row["caption"] for row in rows(data)]
 
@@ -125,10 +120,13 @@ def test_a_sound_that_is_not_there_is_denied(data: SplitData) -> None:
     )
 
 
-def test_tags_of_which_none_can_be_denied_are_refused(data: SplitData) -> None:
+def test_tags_that_are_not_there_or_cannot_be_denied_are_told(data: SplitData) -> None:
     inserting = TextSampling(p_insert=Ramp(start=0.6, end=0.6))
     with pytest.raises(SpecError, match=r"text\.p_insert .* none of the 2 tags .*'Brazilian'"):
         TextSampler.of(inserting, {"a": [Tag("", "Brazilian")], "b": [Tag("", "for work")]}, 0)
+    with pytest.raises(SpecError, match=r"text\.p_insert needs tags"):
+        sampler(data, p_insert=Ramp(start=0, end=0.5))
+    assert TextSampler.of(TextSampling(), {"a": [Tag("", "rock")]}, 0)
 
 
 @pytest.mark.parametrize("stage", [HARD, MODULAR])
@@ -170,13 +168,10 @@ def test_the_fully_negated_caption_is_told_apart(music: SplitData) -> None:
     assert not any(texts.negatives)
 
 
-def test_words_that_settings_add_are_known(music: SplitData) -> None:
+def test_what_settings_add_is_known_and_a_part_told_by_its_own_tags(music: SplitData) -> None:
     assert added_words(TextSampling(), music.tags) == frozenset()
     added = added_words(TextSampling(p_insert=Ramp(start=0.5, end=0.5)), music.tags)
     assert {"without", *(tag.name for tags in music.tags.values() for tag in tags)} <= added
-
-
-def test_a_part_is_told_by_the_tags_of_what_is_heard_in_it(music: SplitData) -> None:
     first, second = rows(music)[:2]
     clips = [*first["clips"], *second["clips"]]
     both = replace(first.retell(clips=clips), crop_clips=tuple(second["clips"]))
@@ -186,15 +181,39 @@ def test_a_part_is_told_by_the_tags_of_what_is_heard_in_it(music: SplitData) -> 
     assert text == ", ".join(tag.name for tag in music.tags[second["clips"][0]])
 
 
-def test_asking_for_tags_that_are_not_there_is_told(data: SplitData) -> None:
-    with pytest.raises(SpecError, match=r"text\.p_insert needs tags"):
-        sampler(data, p_insert=Ramp(start=0, end=0.5))
-    assert TextSampler.of(TextSampling(), {"a": [Tag("", "rock")]}, 0)
-
-
 def test_captions_of_clips_without_label_or_tag_mean_what_they_say(data: SplitData) -> None:
     (row,) = data.rows([0])
     nameless = row.retell(claim='{"event":"music"}', positives=[])
     told = [nameless.retell(caption=text) for text in ("a hum", "a hiss", "a hum")]
     meanings = sampler(data).texts(told, Stage(steps=1), 0).meanings
     assert meanings[0] == meanings[2] != meanings[1]
+
+
+# The word-level tokenizer.
+
+
+WORDS = ["a", "dog", "barks", "before", "after", "rain", "falls"]
+
+
+def test_words_are_told_apart_from_others_and_from_padding() -> None:
+    tokenizer = TextTokenizer.of_texts(["A dog barks before rain falls", "Rain"])
+    ids = tokenizer(["Rain falls before a DOG barks", "rain falls before a dog barks"])
+    assert torch.equal(ids.ids[0], ids.ids[1])
+    assert len(set(ids.ids[0].tolist())) == 6
+    assert ids.mask.all()
+    tokenizer = TextTokenizer.of_texts(["a dog"])
+    ids = tokenizer(["a zebra", "a", ""])
+    assert ids.ids[0, 0] == ids.ids[1, 0]
+    assert len({int(ids.ids[0, 0]), int(ids.ids[0, 1]), int(ids.ids[1, 1])}) == 3
+    assert ids.mask.tolist() == [[True, True], [True, False], [True, False]]
+
+
+@given(st.lists(st.lists(st.sampled_from(WORDS), min_size=1), min_size=1))
+def test_ids_depend_on_the_set_of_words_alone_and_survive_saving(texts: list[list[str]]) -> None:
+    sentences = [" ".join(words) for words in texts]
+    first = TextTokenizer.of_texts(sentences)
+    second = TextTokenizer.of_texts(reversed(sentences + sentences))
+    assert first.to_json() == second.to_json()
+    again = TextTokenizer.from_json(first.to_json())
+    assert torch.equal(first(sentences).ids, again(sentences).ids)
+    assert len(first) == len({word for words in texts for word in words}) + 2

@@ -95,16 +95,10 @@ def test_streaming_and_virtual_shards_give_the_same_run_as_the_cache(
         assert torch.allclose(left.float(), right.float(), atol=1e-3)
 
 
-def test_training_leaves_the_global_random_state_alone(settings: Settings) -> None:
+def test_a_run_is_neither_overwritten_nor_changed_unasked(settings: Settings) -> None:
     before = torch.get_rng_state()
     train(settings())
-    assert torch.equal(before, torch.get_rng_state())
-
-
-def test_a_run_is_not_overwritten_unasked_nor_resumed_with_other_settings(
-    settings: Settings,
-) -> None:
-    train(settings())
+    assert torch.equal(before, torch.get_rng_state()), "the caller's random state is left alone"
     with pytest.raises(SpecError, match="holds a run"):
         train(settings())
     with pytest.raises(SpecError, match="other settings: lr"):
@@ -195,6 +189,9 @@ def test_a_checkpoint_that_contradicts_itself_is_refused(settings: Settings) -> 
         save_tensors(path, saved | {name: wrong})
         with pytest.raises(SegueError, match=CHECKPOINT_FILE):
             train(config, resume=True)
+    save_tensors(path, saved | {"origin": saved["origin"] | {"tokenizer": "0"}})
+    with pytest.raises(SpecError, match="another tokenizer"):
+        train(config, resume=True)
 
 
 def test_a_run_without_receipts_resumes_and_says_so(
@@ -209,9 +206,7 @@ def test_a_run_without_receipts_resumes_and_says_so(
     assert equal(config.out, undisturbed())
 
 
-def test_a_checkpoint_that_does_not_fit_is_one_line_and_the_run_goes_on(
-    settings: Settings, undisturbed: Callable[..., Path]
-) -> None:
+def test_a_full_disk_ends_in_one_line(settings: Settings, undisturbed: Callable[..., Path]) -> None:
     config = settings()
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
@@ -232,27 +227,14 @@ def test_a_run_is_resumed_on_its_own_corpus_wherever_that_lies(
     shutil.copytree(settings().corpus.parents[1], moved)
     with pytest.raises(RuntimeError, match="killed"):
         train(settings(), Dies(6))
-    with pytest.raises(SpecError, match="another corpus") as error:
+    with pytest.raises(SpecError, match=r"another corpus.*--overwrite"):
         train(settings(corpus=build_corpus(seed=8)), resume=True)
-    assert "--overwrite" in error.value.fix
     config = settings(corpus=moved / "data_manifests" / "tiny")
     assert train(config, resume=True).finished
 
 
-def test_a_run_is_resumed_with_its_own_tokenizer(settings: Settings) -> None:
-    config = settings()
-    train(config)
-    saved = load_tensors(config.out / "checkpoint.pt", torch.device("cpu"))
-    saved["origin"]["tokenizer"] = "0"
-    save_tensors(config.out / "checkpoint.pt", saved)
-    with pytest.raises(SpecError, match="another tokenizer"):
-        train(config, resume=True)
-
-
 @pytest.mark.slow
-def test_too_few_validation_samples_in_play_leave_the_last_weights(
-    settings: Settings, build_corpus: Callable[..., Path]
-) -> None:
+def test_too_few_leave_last_weights(settings: Settings, build_corpus: Callable[..., Path]) -> None:
     acba = {"pairs": {"train": 12, "val": 1}, "relations": ["then", "followed by"]}
     corpus = build_corpus(
         recipe={"acba": acba | {"crossfade_s": 0.25}}, splits={"train": [1, 2, 3], "val": [4]}
@@ -345,9 +327,8 @@ def test_weights_of_another_model_are_told(settings: Settings) -> None:
         first = next(iter(saved["model"]))
         saved["model"][first] = torch.zeros(3, 5)
         save_tensors(config.out / name, saved)
-    with pytest.raises(CorpusError, match="do not fit") as error:
+    with pytest.raises(CorpusError, match=r"do not fit.*train it again"):
         load_run(config.out)
-    assert "train it again" in error.value.fix
     with pytest.raises(CorpusError, match="do not fit"):
         train(config, resume=True)
 

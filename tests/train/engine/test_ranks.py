@@ -63,9 +63,7 @@ def torchrun(commands: list[tuple[list[str], str | None]], folder: Path) -> list
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def test_two_processes_learn_as_one_and_resume_to_equal_bits(
-    config: TrainConfig, tmp_path: Path
-) -> None:
+def test_two_processes_learn_as_one(config: TrainConfig, tmp_path: Path) -> None:
     train(config)
     two, broken = (
         config.model_copy(update={"out": config.out.with_name(name)}) for name in ("two", "broken")

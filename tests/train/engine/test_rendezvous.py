@@ -9,6 +9,7 @@ import pytest
 from torch import distributed
 
 from synth.base.errors import SpecError
+from tests.kit.cases import read_data
 from train.config.run import TrainConfig
 from train.engine.loop import train
 from train.engine.ranks import join_processes
@@ -24,25 +25,7 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
-        ({"RANK": "1", "WORLD_SIZE": "2"}, "LOCAL_RANK, MASTER_ADDR, MASTER_PORT"),
-        ({"WORLD_SIZE": "2"}, "WORLD_SIZE=2"),
-        ({"RANK": "3"}, "RANK=3"),
-        ({"RANK": "0"}, "WORLD_SIZE"),
-        (
-            {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0", "MASTER_ADDR": "localhost"},
-            "MASTER_PORT",
-        ),
-        ({"RANK": "1", "WORLD_SIZE": "1"}, "RANK=1"),
-        ({"RANK": "zero", "WORLD_SIZE": "2"}, "RANK=zero"),
-        ({"WORLD_SIZE": ""}, "WORLD_SIZE="),
-        ({"RANK": "0", "WORLD_SIZE": "0"}, "WORLD_SIZE=0"),
-        ({"SLURM_STEP_NUM_TASKS": "4"}, "SLURM_STEP_NUM_TASKS=4"),
-        ({"OMPI_COMM_WORLD_SIZE": "2", "RANK": "0", "WORLD_SIZE": "1"}, "OMPI_COMM_WORLD_SIZE=2"),
-    ],
-)
+@pytest.mark.parametrize(("given", "told"), read_data("train/lonely_ranks"))
 def test_processes_that_cannot_meet_are_refused_before_anything_is_written(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, given: dict[str, str], told: str
 ) -> None:
@@ -65,9 +48,7 @@ def test_processes_that_cannot_meet_are_refused_before_anything_is_written(
         {"SLURM_STEP_NUM_TASKS": "1", "SLURM_NTASKS": "4", "SLURM_PROCID": "0"},
     ],
 )
-def test_a_process_that_is_alone_trains_alone(
-    monkeypatch: pytest.MonkeyPatch, given: dict[str, str]
-) -> None:
+def test_who_is_alone_trains_alone(monkeypatch: pytest.MonkeyPatch, given: dict[str, str]) -> None:
     for name, value in given.items():
         monkeypatch.setenv(name, value)
     with join_processes("cpu") as process:

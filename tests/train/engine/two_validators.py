@@ -48,7 +48,6 @@ def main(rank: int, folder: Path) -> None:
         if name.endswith("running_mean"):
             value += rank
     validator = Validator.of(corpus, tokenizer, config, state.model)
-    assert validator is not None
     alone = validator.loss(state.kept, RankProcess(0, 1, process.device))
 
     make, seen = Assembler.batch, list[int]()

@@ -264,14 +264,11 @@ class Evil:
         return Path.touch, (self.file,)
 
 
-def test_code_in_a_file_is_never_run(tmp_path: Path) -> None:
+def test_code_and_what_holds_no_weights_are_told(tmp_path: Path) -> None:
     torch.save({"state_dict": {"a": Evil(tmp_path / "ran")}}, tmp_path / "evil.pt")
     with pytest.raises(CorpusError, match="holds code, which is never run"):
         read_laion(tmp_path / "evil.pt")
     assert not (tmp_path / "ran").exists()
-
-
-def test_a_file_without_weights_is_told(tmp_path: Path) -> None:
     file = tmp_path / "it.pt"
     file.write_bytes(b"no zip")
     with pytest.raises(CorpusError, match="damaged"):

@@ -126,9 +126,7 @@ def test_small_towers_compute_as_the_card_shows(
 
 
 @pytest.mark.slow
-def test_a_fused_clap_takes_what_fits_and_refuses_what_does_not(
-    make_run: Any, tmp_path: Path
-) -> None:
+def test_a_fused_clap_takes_what_fits(make_run: Any, tmp_path: Path) -> None:
     small = {"depths": [2], "num_attention_heads": [2], "hidden_size": 8}
     base = save_clap(
         tmp_path / "clap",

@@ -154,9 +154,7 @@ def test_the_command_names_every_format() -> None:
     assert list(MODEL_FORMATS) == list(ModelFormat)
 
 
-def test_names_on_the_hub_are_base_models_and_folders_are_not(
-    make_run: Any, tmp_path: Path
-) -> None:
+def test_names_on_the_hub_are_base_models(make_run: Any, tmp_path: Path) -> None:
     def front(card: str) -> dict[str, Any]:
         found: dict[str, Any] = yaml.safe_load(card.split("---\n")[1])
         return found
@@ -233,6 +231,5 @@ def test_damaged_and_other_folders_are_told(make_run: Any, tmp_path: Path) -> No
     with pytest.raises(SpecError, match=r"tokenizer.json: missing or damaged"):
         load_exported(out)
     (out / SETTINGS_FILE).unlink()
-    with pytest.raises(SpecError, match="no exported model here") as error:
+    with pytest.raises(SpecError, match=r"no exported model here.*export the run again"):
         load_exported(out)
-    assert "export the run again" in error.value.fix

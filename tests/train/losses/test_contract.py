@@ -1,20 +1,26 @@
-"""What holds for every loss: a naive loop agrees, gradients hold, the order of rows is nothing."""
+"""Losses: a naive loop agrees, gradients hold, neither order nor the number of ranks counts."""
 
 from __future__ import annotations
 
 import dataclasses
 import importlib.util
 import math
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from synth.base.errors import SpecError
+from synth.truth.frames import Audibility
 from tests.kit.loss_batches import (
     EXACT,
     LOSSES,
@@ -47,6 +53,8 @@ from train.config.loss import (
 )
 from train.losses.batch import Embedded, Ragged, World
 from train.losses.captions import apply_loss, dissimilarity
+from train.losses.contrastive import LossPlan, contrastive_rows
+from train.losses.frames import Localised, frame_loss
 
 SEEDS = range(20)
 FORWARD, REVERSED, OVERLAY = range(3)
@@ -348,13 +356,10 @@ def test_modular_as_printed_can_go_negative_and_with_positives_in_the_denominato
 
 def test_info_nce_and_sigmoid_are_those_of_open_clip() -> None:
     spec = importlib.util.find_spec("open_clip")
-    assert spec is not None
     assert spec.submodule_search_locations
     # Its losses alone: the package at large needs torchvision, they need torch.
     file = Path(spec.submodule_search_locations[0]) / "loss.py"
     spec = importlib.util.spec_from_file_location("open_clip_losses", file)
-    assert spec is not None
-    assert spec.loader is not None
     theirs = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(theirs)
     batch = drop_extras(make_distinct(make_batch(2, rows=7)))
@@ -394,3 +399,165 @@ def test_dissimilarity_is_0_of_opposites_2_of_equals_and_0_where_nothing_is_deni
         changed = dataclasses.replace(batch, denied=denied)
         assert dissimilarity(changed, World()).item() == pytest.approx(expected, abs=EXACT)
     assert dissimilarity(drop_extras(batch), World()).item() == 0
+
+
+# The primitive.
+
+
+def test_a_weight_multiplies_the_exponential_and_zero_leaves_out() -> None:
+    plan = LossPlan(
+        weight=torch.tensor([[1.0, 0.5, 0.0]], dtype=torch.float64),
+        target=torch.tensor([[0.25, 0.75, 0.0]], dtype=torch.float64),
+    )
+    expected = math.log(math.e + 0.5 * math.e**2) - (0.25 + 1.5)
+    for left_out in (-1e4, -1.0, 300.0, 1e4):
+        logits = torch.tensor([[1.0, 2.0, left_out]], dtype=torch.float64, requires_grad=True)
+        loss = contrastive_rows(logits, plan).sum()
+        (gradient,) = torch.autograd.grad(loss, logits)
+        assert loss.item() == pytest.approx(expected, abs=EXACT)
+        assert gradient[0, 2] == 0
+        assert gradient.isfinite().all()
+
+
+def test_half_precision_logits_are_summed_in_float32() -> None:
+    logits = torch.full((1, 4096), 20.0, dtype=torch.bfloat16)
+    loss = contrastive_rows(logits, LossPlan(torch.ones(1, 4096), torch.eye(1, 4096)))
+    assert loss.dtype is torch.float32
+    assert loss.item() == pytest.approx(math.log(4096), rel=1e-5)
+
+
+# The frame-wise loss, beside sums in plain Python.
+
+
+ABSENT, FAINT, CLEAR = (int(state) for state in Audibility)
+
+
+def make(seed: int, rows: int = 3, sounds: int = 4, tokens: int = 5) -> Localised:
+    generator = torch.Generator().manual_seed(seed)
+
+    def unit(*shape: int) -> Tensor:
+        return normalize(torch.randn(*shape, 6, generator=generator, dtype=torch.float64), dim=-1)
+
+    frames = unit(rows, tokens)
+    frames[0, -1] = 0  # behind the end of a sound
+    states = torch.randint(3, (rows, sounds, tokens), generator=generator).to(torch.int8)
+    return Localised(frames, unit(sounds), states, torch.tensor(3.0, dtype=torch.float64))
+
+
+def oracle(batch: Localised) -> float:
+    """The mean, token by token and sound by sound."""
+    frames, sounds, states = (
+        batch.frames.tolist(),
+        batch.sounds.tolist(),
+        batch.states.tolist(),
+    )
+    total, count = 0.0, 0
+    for number, sound in enumerate(sounds):
+        judged = [
+            (tokens[place], row[number][place])
+            for row, tokens in zip(states, frames, strict=True)
+            for place in range(min(len(tokens), len(row[number])))
+            if row[number][place] != FAINT and any(tokens[place])
+        ]
+        clear = sum(state == CLEAR for _, state in judged)
+        bias = math.log((clear + 1) / (len(judged) - clear + 1))
+        for token, state in judged:
+            cosine = sum(a * b for a, b in zip(token, sound, strict=True))
+            logit = batch.scale.item() * cosine + bias
+            right = 1 / (1 + math.exp(-logit if state == CLEAR else logit))
+            total -= math.log(right)
+        count += len(judged)
+    return total / max(count, 1)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_loss_is_the_mean_over_judged_tokens_and_sounds(seed: int) -> None:
+    batch = make(seed)
+    assert frame_loss(batch, World()).item() == pytest.approx(oracle(batch), abs=1e-12)
+
+
+def test_other_counts_of_tokens_and_nothing_to_judge_are_no_fault() -> None:
+    batch = make(1)
+    wider = dataclasses.replace(batch, frames=torch.cat([batch.frames, batch.frames], dim=1))
+    assert frame_loss(wider, World()).item() == pytest.approx(oracle(batch), abs=1e-12)
+    narrow = dataclasses.replace(batch, frames=batch.frames[:, :3])
+    assert frame_loss(narrow, World()).item() == pytest.approx(oracle(narrow), abs=1e-12)
+    batch = make(3)
+    silent = dataclasses.replace(batch, states=torch.full_like(batch.states, FAINT))
+    assert frame_loss(silent, World()).item() == 0
+    none = dataclasses.replace(batch, sounds=batch.sounds[:0], states=batch.states[:, :0])
+    assert frame_loss(none, World()).item() == 0
+
+
+def test_gradients_of_frames_are_those_of_finite_differences() -> None:
+    batch = make(4)
+    frames = batch.frames[1:]  # at zero a token is not judged, so the loss is not smooth there
+    leaves = [leaf.clone().requires_grad_() for leaf in (frames, batch.sounds, batch.scale)]
+
+    def of(frames: Tensor, sounds: Tensor, scale: Tensor) -> Tensor:
+        return frame_loss(Localised(frames, sounds, batch.states[1:], scale), World())
+
+    assert torch.autograd.gradcheck(of, leaves)
+
+
+# Two processes that share a batch learn what one learns from the whole.
+
+
+SCRIPT = Path(__file__).with_name("two_processes.py")
+NAMES = (*LOSSES, "dissimilarity", "frames")
+# The first process holds 3 rows of 8; then but one, without extras; then none.
+CUTS = (3, 1, 0)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """What each of two processes found."""
+    folder = tmp_path_factory.mktemp("two")
+    batch = with_numbers(map_extras(make_batch(11, rows=8), _drop_those_of_the_first))
+    # Captions of different processes say the same.
+    batch = dataclasses.replace(batch, texts=torch.tensor([0, 1, 2, 3, 0, 5, 1, 7]))
+    assert len(batch.denied.owner) >= 2
+    torch.save({"batch": batch, "cuts": CUTS}, folder / "batch.pt")
+    path = os.pathsep.join(filter(None, sys.path))
+    done = subprocess.run(
+        [sys.executable, SCRIPT, folder],
+        env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout
+    return [torch.load(folder / f"{rank}.pt", weights_only=False) for rank in range(2)]
+
+
+def _drop_those_of_the_first(extras: Ragged) -> Ragged:
+    kept = extras.owner > 0
+    return Ragged(extras.values[kept], extras.owner[kept])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_joint_batch_has_one_loss(name: str, results: list[dict[str, Any]]) -> None:
+    for result, cut in product(results, CUTS):
+        for own, joint in result[f"{name} {cut}"].values():
+            torch.testing.assert_close(own, joint, rtol=0, atol=1e-9)
+    _, (weight, *_) = results[0][f"{name} 3"]["gradients"]
+    assert weight.abs().max() > 1e-3
+
+
+def test_worlds_gather_and_average(results: list[dict[str, Any]]) -> None:
+    for rank, result in enumerate(results):
+        seen = result["gathered"]
+        assert seen["integers"].tolist() == [0, 1, 10, 11, 12]
+        assert seen["pairs"].tolist() == [[0, 0], [1, -1], [10, -10], [11, -11], [12, -12]]
+        assert seen["truths"].tolist() == [False, True, True, True, True]
+        assert seen["nothing"].shape == (0, 3)
+        assert seen["first"] == 2 * rank
+    parts = [result["gathered"]["mean"].item() for result in results]
+    assert sum(parts) / 2 == pytest.approx((0 + 1 + 10 + 11 + 12) / 5, abs=1e-9)
+    assert [result["gathered"]["mean_of_none"].item() for result in results] == [0, 0]
+    world = World()
+    rows = torch.tensor([1.0, 2.0])
+    assert world.gather(rows) is rows
+    assert world.first == 0
+    assert world.mean(rows) == 1.5
+    assert world.mean(rows[:0]) == 0

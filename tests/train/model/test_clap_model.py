@@ -52,9 +52,7 @@ def settings(folder: Path, tokens: TokenKind, **audio: Any) -> ModelConfig:
 
 @pytest.mark.parametrize("name", ["clap_folder", "fused_folder"])
 @torch.no_grad()
-def test_a_clap_folder_gives_the_embeddings_of_clap_model(
-    name: str, request: pytest.FixtureRequest
-) -> None:
+def test_a_folder_gives_clap_models_vectors(name: str, request: pytest.FixtureRequest) -> None:
     folder = request.getfixturevalue(name)
     theirs = ClapModel.from_pretrained(folder).eval()
     ours = build(clap_config(str(folder)))
@@ -76,9 +74,7 @@ def test_a_clap_folder_gives_the_embeddings_of_clap_model(
     assert ours.scale().item() == pytest.approx(math.exp(3.0))
 
 
-def test_the_whole_of_a_shorter_sound_is_the_same_however_it_is_padded_or_kept(
-    clap_folder: Path,
-) -> None:
+def test_a_shorter_sound_is_the_same_however_it_is_padded(clap_folder: Path) -> None:
     waveform = noise(1, 1, SECOND)
     padded = torch.cat([waveform, torch.zeros(1, SECOND)], dim=1)
     for tokens in TokenKind:
@@ -195,9 +191,8 @@ def test_what_does_not_fit_is_told(clap_folder: Path, hubert_folder: Path, tmp_p
         clap_config(str(tmp_path / "absent"))
     bare = save_clap(tmp_path / "bare")
     (bare / "preprocessor_config.json").unlink()
-    with pytest.raises(SpecError, match="feature extractor") as error:
+    with pytest.raises(SpecError, match=r"feature extractor.*preprocessor_config\.json"):
         build(clap_config(str(bare)))
-    assert "preprocessor_config.json" in error.value.fix
     ClapFeatureExtractor().save_pretrained(bare)
     with pytest.raises(SpecError, match="1001 frames of 64 mel bands"):
         build(clap_config(str(bare)))

@@ -1,7 +1,8 @@
-"""Groups that learn, and what of the rest must not move."""
+"""Groups that learn, adapters, layers computed again; what of the rest must not move."""
 
 from __future__ import annotations
 
+import sys
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -19,12 +20,13 @@ from train.config.model import (
     HeadKind,
     LastLayers,
     LayerMix,
+    Lora,
     ModelConfig,
     TokenKind,
 )
 from train.model.clap import build_model, clap_config
-from train.model.freezing import freeze, parameter_groups
-from train.model.network import Clap
+from train.model.freezing import adapter_parameters, freeze, merge_adapters, parameter_groups
+from train.model.network import Clap, checkpoint_activations
 
 IDS = torch.tensor([[0, 4, 5, 2]])
 
@@ -179,3 +181,147 @@ def test_what_a_fused_clap_has_for_longer_audio_does_not_learn(fused_folder: Pat
     assert any("fusion_model" in name for name in without)
     assert any("mel_conv2d" in name for name in without)
     assert isinstance(model.audio_head, nn.Module)
+
+
+# Adapters: what they leave untouched, what they learn, and what becomes of them.
+
+
+PAIR_IDS = torch.tensor([[0, 4, 5, 2], [0, 8, 9, 2]])
+
+
+def settings(clap: Path, lora: Lora, **changes: Any) -> ModelConfig:
+    base = clap_config(str(clap))
+    towers = {side: getattr(base, side).model_copy(update={"lora": lora}) for side in SIDES}
+    return base.model_copy(update=towers | changes)
+
+
+SIDES = ("audio", "text")
+
+
+def build(config: ModelConfig) -> Clap:
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return build_model(config, CLAP_RATE, 0)
+
+
+@torch.no_grad()
+def embeddings(model: Clap) -> torch.Tensor:
+    audio = model.eval().encode_audio(noise(0, 2, CLAP_RATE))
+    return torch.cat([audio, model.encode_text(PAIR_IDS, PAIR_IDS >= 0)])
+
+
+def adapt(model: Clap) -> None:
+    """Steps that move whatever has a gradient: those of B come before those of A have any."""
+    optimizer = torch.optim.Adam([one for one in model.parameters() if one.requires_grad], lr=0.05)
+    for _ in range(3):
+        optimizer.zero_grad()
+        audio = model.train().encode_audio(noise(0, 2, CLAP_RATE))
+        (audio @ model.encode_text(PAIR_IDS, PAIR_IDS >= 0).T).square().sum().backward()
+        optimizer.step()
+
+
+def test_adapters_learn_beside_weights_that_stay_and_merge_into_them(clap_folder: Path) -> None:
+    plain = build(clap_config(str(clap_folder)))
+    model = build(settings(clap_folder, Lora(rank=2, dropout=0.1)))
+    assert torch.equal(embeddings(model), embeddings(plain))
+    before = deepcopy(model.state_dict())
+    adapt(model)
+    moved = {name for name, value in model.state_dict().items() if not value.equal(before[name])}
+    towers = {name for name in moved if "_tower." in name}
+    assert towers
+    assert all("lora_" in name for name in towers)
+    assert {"audio_head", "text_head"} <= {name.split(".")[0] for name in moved}
+
+    tuned = embeddings(model)
+    assert (tuned - embeddings(plain)).abs().max() > 1e-2
+    merge_adapters(model)
+    assert (embeddings(model) - tuned).abs().max() < 1e-5
+    assert model.state_dict().keys() == plain.state_dict().keys()
+    merge_adapters(model)  # nothing is left to do
+    assert (embeddings(model) - tuned).abs().max() < 1e-5
+
+
+def test_adapters_of_the_last_layer_learn_alone(clap_folder: Path) -> None:
+    trainable = (Group.AUDIO_TOWER_LAST, Group.TEXT_TOWER_LAST, Group.TEXT_HEAD)
+    model = build(settings(clap_folder, Lora(target=("query", "value")), trainable=trainable))
+    learning = {name for name, one in model.named_parameters() if one.requires_grad}
+    starts = (
+        "audio_tower.model.audio_encoder.layers.1.",
+        "text_tower.model.encoder.layer.1.attention.",
+        "text_head.",
+    )
+    assert all(name.startswith(starts) for name in learning)
+    assert all(any(name.startswith(start) for name in learning) for start in starts)
+    adapters = [name for name in learning if "_tower." in name]
+    assert all(("query" in name or "value" in name) and "lora_" in name for name in adapters)
+    assert len(adapter_parameters(model.text_tower)) == 2 * 2 * 2  # layers, targets, A and B
+
+
+def test_what_cannot_be_adapted_is_told(clap_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(
+        SpecError, match=r"audio\.lora\.target: the tower has no layer 'qeury'"
+    ) as told:
+        build(settings(clap_folder, Lora(target=("qeury",))))
+    assert "query" in told.value.fix
+    with pytest.raises(SpecError, match=r"audio\.lora: "):
+        build(settings(clap_folder, Lora(target=("batch_norm",))))
+    monkeypatch.setitem(sys.modules, "peft", None)
+    with pytest.raises(SpecError, match=r"audio\.lora: peft is not installed.*segue-audio\[lora\]"):
+        build(settings(clap_folder, Lora()))
+
+
+# Layers that are computed again in the backward pass: the same numbers, less memory.
+
+
+LONG_IDS = torch.tensor([[0, 4, 5, 6, 7, 2], [0, 8, 9, 10, 4, 2]])
+
+
+def learn_once(config: ModelConfig, rate: int, recompute: bool) -> tuple[Clap, torch.Tensor, int]:
+    """A model with gradients, its loss, and the bytes that were kept for the backward pass."""
+    kept: dict[int, int] = {}
+
+    def keep(value: torch.Tensor) -> torch.Tensor:
+        storage = value.untyped_storage()
+        kept[storage.data_ptr()] = storage.nbytes()
+        return value
+
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = build_model(config, rate, 0).train()
+        if recompute:
+            checkpoint_activations(model)
+        weights = {one.untyped_storage().data_ptr() for one in model.parameters()}
+        with torch.autograd.graph.saved_tensors_hooks(keep, lambda value: value):
+            audio = model.encode_audio(noise(0, 2, rate))
+            loss = (audio @ model.encode_text(LONG_IDS, LONG_IDS >= 0).T).square().sum()
+        size = sum(nbytes for place, nbytes in kept.items() if place not in weights)
+        loss.backward()  # type: ignore[no-untyped-call]
+    return model, loss.detach(), size
+
+
+@pytest.mark.parametrize("kind", ["clap", "adapted clap", "frozen clap", "hubert"])
+def test_the_gradients_are_the_same(clap_folder: Path, hubert_folder: Path, kind: str) -> None:
+    config, rate = clap_config(str(clap_folder)), CLAP_RATE
+    if kind == "adapted clap":
+        adapted = config.audio.model_copy(update={"lora": Lora(dropout=0.2)})
+        config = config.model_copy(update={"audio": adapted})
+    elif kind == "frozen clap":
+        config = config.model_copy(update={"trainable": (Group.AUDIO_TOWER_LAST, Group.TEXT_HEAD)})
+    elif kind == "hubert":
+        config, rate = model_over(hubert_folder, clap_folder, HeadKind.MLP, TokenKind.MAP), 16_000
+    plain, loss, size = learn_once(config, rate, recompute=False)
+    model, same, less = learn_once(config, rate, recompute=True)
+    assert torch.equal(loss, same)
+    assert less < 0.8 * size
+    for (name, one), other in zip(plain.named_parameters(), model.parameters(), strict=True):
+        assert (one.grad is None) == (other.grad is None), name
+        if one.grad is not None and other.grad is not None:
+            assert torch.equal(one.grad, other.grad), name
+    for (name, one), other in zip(plain.named_buffers(), model.buffers(), strict=True):
+        assert torch.equal(one, other), name
+    assert plain.state_dict().keys() == model.state_dict().keys()
+
+
+def test_a_model_without_layers_is_told() -> None:
+    with pytest.raises(SpecError, match="no tower has layers"):
+        checkpoint_activations(build_model(ModelConfig(dim=16), 16_000, 20))

@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+import json
+import os
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from transformers import (
+    BertConfig,
     CLIPConfig,
     CLIPModel,
     CLIPTextConfig,
     GPT2Model,
     ModernBertModel,
+    PreTrainedTokenizerFast,
     Qwen3Model,
     RobertaConfig,
     RobertaModel,
     T5Config,
     T5EncoderModel,
     T5Model,
+    Wav2Vec2Config,
+    Wav2Vec2FeatureExtractor,
 )
 
 from synth.base.errors import SpecError
+from tests.kit.cases import read_data
 from tests.kit.tiny_models import (
+    WAVEFORM_SIZES,
     model_over,
     save_ast,
     save_gpt2,
@@ -31,7 +40,10 @@ from tests.kit.tiny_models import (
     save_whisper,
 )
 from train.config.model import HeadKind
-from train.model.clap import ModelLibrary, text_tower
+from train.data.tokenizer import TextTokenizer
+from train.model.clap import ModelLibrary, build_model, text_tower
+from train.model.loading import model_rate, transformers_model
+from train.model.network import Clap
 from train.model.towers.base import TextTower
 
 IDS = torch.tensor([[0, 4, 5, 6, 2, 1], [0, 7, 2, 1, 1, 1]])
@@ -79,7 +91,11 @@ def clip(folder: Path) -> Any:
     return model.eval().text_model
 
 
-@pytest.mark.parametrize("make", [roberta, t5, t5_encoder, clip])
+def modernbert(folder: Path) -> Any:
+    return ModernBertModel.from_pretrained(save_modernbert(folder)).eval()
+
+
+@pytest.mark.parametrize("make", [roberta, t5, t5_encoder, clip, modernbert])
 @torch.no_grad()
 def test_tokens_are_the_last_hidden_states(make: Any, tmp_path: Path) -> None:
     theirs = make(tmp_path)
@@ -102,10 +118,10 @@ def test_the_summary_is_the_one_token_under_a_projection(make: Any, tmp_path: Pa
 
 
 def test_t5_has_no_summary_and_audio_models_no_text(tmp_path: Path, hubert_folder: Path) -> None:
-    t5(tmp_path)
-    with pytest.raises(SpecError, match="t5") as error:
-        tower(tmp_path, HeadKind.PROJECTION)
-    assert "`mlp` or `transformer`" in error.value.fix
+    for make, kind in ((t5, "t5"), (modernbert, "modernbert")):
+        make(tmp_path / kind)
+        with pytest.raises(SpecError, match=f"{kind}.*has no summary.*`mlp` or `transformer`"):
+            tower(tmp_path / kind, HeadKind.PROJECTION)
     for folder in (hubert_folder, save_whisper(tmp_path / "whisper"), save_ast(tmp_path / "ast")):
         with pytest.raises(SpecError, match="does not take text"):
             tower(folder)
@@ -134,26 +150,13 @@ def qwen3(folder: Path) -> Any:
 @pytest.mark.parametrize("make", [gpt2, qwen3])
 @pytest.mark.parametrize("head", list(HeadKind))
 @torch.no_grad()
-def test_of_a_causal_model_the_last_word_is_the_one_token(
-    make: Any, head: HeadKind, tmp_path: Path
-) -> None:
+def test_the_last_word_is_the_one_token(make: Any, head: HeadKind, tmp_path: Path) -> None:
     theirs = make(tmp_path)
     found = tower(tmp_path, head)(IDS, MASK)
     assert found.mask.tolist() == [[True], [True]]
     for row, ids, mask in zip(found.values, IDS, MASK, strict=True):
         alone = theirs(input_ids=ids[mask][None]).last_hidden_state[:, -1]
         assert torch.allclose(row, alone, atol=1e-5)
-
-
-@torch.no_grad()
-def test_modernbert_has_a_token_for_every_word(tmp_path: Path) -> None:
-    theirs = ModernBertModel.from_pretrained(save_modernbert(tmp_path)).eval()
-    found = tower(tmp_path)(IDS, MASK)
-    for row, ids, mask in zip(found.values, IDS, MASK, strict=True):
-        alone = theirs(input_ids=ids[mask][None]).last_hidden_state[0]
-        assert torch.allclose(row[mask], alone, atol=1e-5)
-    with pytest.raises(SpecError, match="no summary"):
-        tower(tmp_path, HeadKind.PROJECTION)
 
 
 @pytest.mark.parametrize(
@@ -164,12 +167,108 @@ def test_modernbert_has_a_token_for_every_word(tmp_path: Path) -> None:
         (save_modernbert, ("layers.1.", "final_norm.")),
     ],
 )
-def test_the_last_layer_and_the_norm_behind_it_can_be_trained_alone(
-    make: Any, last: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_the_last_layer_is_trained_alone(make: Any, last: tuple[str, ...], tmp_path: Path) -> None:
     found = tower(make(tmp_path))
     parts = {id(one) for part in found.last_modules() for one in part.parameters()}
     names = {name for name, one in found.named_parameters() if id(one) in parts}
     prefixes = tuple(f"model.{part}" for part in last)
     assert names == {name for name, _ in found.named_parameters() if name.startswith(prefixes)}
     assert all(any(name.startswith(prefix) for name in names) for prefix in prefixes)
+
+
+# Towers from transformers, random weights from a folder with a config, nothing downloaded.
+
+
+RATE = 16_000
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> tuple[Path, Path]:
+    audio, text = tmp_path / "audio", tmp_path / "text"
+    Wav2Vec2Config(**WAVEFORM_SIZES).save_pretrained(audio)
+    words = TextTokenizer.of_texts(["a dog barks before rain falls"])
+    BertConfig(
+        vocab_size=len(words),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+    ).save_pretrained(text)
+    (text / "words.json").write_text(words.to_json())
+    PreTrainedTokenizerFast(
+        tokenizer_file=str(text / "words.json"), pad_token="[PAD]", unk_token="[UNK]"
+    ).save_pretrained(text)
+    return audio, text
+
+
+def clap(audio: Path, text: Path) -> Clap:
+    config = model_over(audio, text, dim=16)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return build_model(config, RATE, vocabulary=0).eval()
+
+
+def test_both_towers_encode(folders: tuple[Path, Path]) -> None:
+    model = clap(*folders)
+    generator = torch.Generator().manual_seed(0)
+    waveform = torch.randn(2, 3 * RATE // 2, generator=generator) * 0.1
+    audio = model.encode_audio(waveform)
+    ids = TextTokenizer.of_model(str(folders[1]))(["a dog barks", "rain falls before a dog barks"])
+    text = model.encode_text(ids.ids, ids.mask)
+    assert audio.shape == text.shape == (2, 16)
+    assert torch.allclose(audio.norm(dim=1), torch.ones(2))
+    assert ids.mask.sum(dim=1).tolist() == [3, 6]
+
+
+def test_only_safetensors_are_opened(folders: tuple[Path, Path]) -> None:
+    audio, text = folders
+    whole = transformers_model(str(text))
+    torch.save(whole.state_dict(), text / "pytorch_model.bin")
+    with pytest.raises(SpecError, match=r"cannot be loaded.*safetensors"):
+        clap(audio, text)
+    (text / "pytorch_model.bin").unlink()
+    whole.save_pretrained(text)
+    again = transformers_model(str(text)).state_dict()
+    assert all(torch.equal(again[name], value) for name, value in whole.state_dict().items())
+
+
+def test_a_rate_or_model_that_is_wrong_is_told(folders: tuple[Path, Path], tmp_path: Path) -> None:
+    assert model_rate(str(folders[0])) == 16_000
+    Wav2Vec2FeatureExtractor(sampling_rate=24_000).save_pretrained(folders[0])
+    with pytest.raises(SpecError, match="24000 Hz, but the corpus is at 16000 Hz") as error:
+        clap(*folders)
+    assert "sample_rate: 24000" in error.value.fix
+    with pytest.raises(SpecError, match="cannot be loaded"):
+        clap(tmp_path, folders[1])
+    with pytest.raises(SpecError, match="is no audio tower"):
+        clap(folders[1], folders[1])
+
+
+EVIL = """\
+import pathlib
+pathlib.Path(__file__).with_name("ran").touch()
+"""
+
+
+@pytest.mark.parametrize(("name", "facts", "refused"), read_data("models/strange_files"))
+def test_code_in_a_folder_is_neither_run_nor_offered_and_odd_files_are_refused(
+    folders: tuple[Path, Path],
+    name: str,
+    facts: dict[str, object] | None,
+    refused: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("builtins.input", lambda _: pytest.fail("asked"))
+    audio, text = folders
+    (text / "evil.py").write_text(EVIL)
+    path = text / name
+    if facts is None:
+        path.unlink(missing_ok=True)
+        os.mkfifo(path)
+    else:
+        before = json.loads(path.read_text()) if path.exists() else {}
+        path.write_text(json.dumps(before | facts))
+    with pytest.raises(SpecError, match=refused) if refused else nullcontext():
+        clap(audio, text)
+        TextTokenizer.of_model(str(text))
+    assert not (text / "ran").exists()
