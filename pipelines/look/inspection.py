@@ -33,6 +33,7 @@ from synth.corpus.receipt import VersionReceipt
 from synth.corpus.schema import CLIPS, PLAN, QUARANTINE
 from synth.corpus.shards import AudioFormat, encode_audio
 from synth.corpus.validation import check_columns, explain_damage
+from synth.scene.activity import Stretch
 from synth.storage import display_path, fetch, open_file
 
 _DESCRIBED: Final = (
@@ -46,6 +47,7 @@ _DESCRIBED: Final = (
     "clips",
     "frames",
     "sample_rate",
+    "activity",
 )
 
 
@@ -126,6 +128,7 @@ class _SplitTally:
     samples: int = 0
     groups: int = 0
     frames: int = 0
+    heard: int = 0
     least: int = 1 << 62
     most: int = 0
     rate: int = 0
@@ -135,12 +138,14 @@ class _SplitTally:
     def add(self, rows: pa.RecordBatch) -> None:
         """Go on with rows."""
         groups, frames = rows["group"], rows["frames"]
+        self.least = min(self.least, pc.min(frames).as_py())
+        self.most = max(self.most, pc.max(frames).as_py())
         last, self.group = self.group, groups[-1].as_py()
         self.groups += pc.count_distinct(groups).as_py() - (groups[0].as_py() == last)
         self.samples += len(rows)
         self.frames += pc.sum(frames).as_py()
-        self.least = min(self.least, pc.min(frames).as_py())
-        self.most = max(self.most, pc.max(frames).as_py())
+        if "activity" in rows.schema.names:
+            self.heard += _measure_heard(rows["activity"], self.most)
         self.rate = rows["sample_rate"][0].as_py()
         self.shards.update(pc.unique(rows["shard"]).to_pylist())
 
@@ -153,7 +158,27 @@ class _SplitTally:
             "hours": round(self.frames / self.rate / 3600, 3),
             "shortest s": round(self.least / self.rate, 2),
             "longest s": round(self.most / self.rate, 2),
-        }
+        } | ({"heard %": round(100 * self.heard / self.frames, 1)} if self.heard else {})
+
+
+def _measure_heard(activity: pa.ListArray, longest: int) -> int:
+    """Frames of samples in which most listeners hear anything.
+
+    Args:
+        activity: Of each sample, of no more than `longest` frames.
+    """
+    samples, sounds = pc.list_parent_indices(activity), activity.flatten()
+    edges = []
+    names = [name for name in ("clear", "likely") if sounds.type.get_field_index(name) >= 0]
+    for name in names:
+        stretches = pc.struct_field(sounds, name)
+        sample = samples.take(pc.list_parent_indices(stretches)).to_numpy()
+        moments = (pc.struct_field(stretches.flatten(), edge) for edge in Stretch._fields)
+        edges.append(np.stack([moment.to_numpy() for moment in moments]) + sample * longest)
+    onsets, offsets = np.concatenate(edges, axis=1)
+    order = np.argsort(onsets)
+    reached = np.maximum.accumulate(np.append(0, offsets[order]))
+    return int(np.maximum(offsets[order] - np.maximum(onsets[order], reached[:-1]), 0).sum())
 
 
 def _find_manifest(path: Path) -> Path:

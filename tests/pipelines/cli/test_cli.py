@@ -27,6 +27,9 @@ from pipelines.cli.common.options import source_completions, start_completions
 from pipelines.cli.make.ingest import _read_intake
 from pipelines.cli.make.sources import sources_command
 from synth.base.errors import SourceError
+from synth.corpus.corpus import Corpus
+from synth.corpus.schema import read_timeline
+from synth.scene.activity import measure, unite
 from synth.sources import SOURCES, source_class
 from tests.kit.builds import PLAIN, ask_segue, flip, invoke, segue, segue_here
 from tests.kit.cases import cases, read_data
@@ -108,6 +111,15 @@ def test_inspect_shows_and_saves_audio_and_check_checks(tiny_corpus: Path, tmp_p
         "samples rebuilt byte for byte": 2,
     }
     assert shown["counts"]["split"]["train"]["samples"] == 72
+    for split, counts in shown["counts"]["split"].items():
+        rows = Corpus.open(folder).samples(split).to_pylist()
+        sounds = [[place.heard for place in read_timeline(row).placements] for row in rows]
+        heard = sum(
+            measure(unite(span for sound in own for span in (*sound.clear, *sound.likely)))
+            for own in sounds
+        )
+        share = 100 * heard / sum(row["frames"] for row in rows)
+        assert counts["heard %"] == round(share, 1)
     for path in shown["saved"]:
         assert soundfile.info(path).frames == 32_000
     told = segue_here("inspect", folder).stdout
