@@ -58,9 +58,9 @@ def tested_by_spans(row: Row, most: int, audible: Frames) -> Row:
     return _retell_by(timeline(from_text(row["scene"])), row, most, audible)
 
 
-def _retell_by(timeline: Timeline, row: Row, most: int, audible: Frames) -> Row:
+def _retell_by(placed: Timeline, row: Row, most: int, audible: Frames) -> Row:
     true, false = list_candidates(read_statement(row))
-    hearing = Hearing(timeline, Tolerance(audible=audible))
+    hearing = Hearing(placed, Tolerance(audible=audible))
     return _retell(
         row, list(filter(hearing.proves, true)), list(filter(hearing.refutes, false)), most
     )

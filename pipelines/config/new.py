@@ -23,7 +23,7 @@ from synth.base.errors import SegueError, SourceError, SpecError, suggestion
 from synth.labels.lexicon import spell_listed
 from synth.recipes import recipe_class, recipe_names
 from synth.sources import HELD, Settings, Source, open_source, source_class
-from synth.sources.reading.files import MISSING
+from synth.sources.reading.files import MISSING, list_refs
 from synth.text.label_search import suggest_words
 
 WIDTH: Final = 100
@@ -196,7 +196,7 @@ def find_innermost(name: str, given: Mapping[str, Any]) -> str:
 def inspect_library(source: Settings) -> LibraryFacts:
     """List a library, and see which files are there; none is opened."""
     opened = open_source(source)
-    refs = list(opened.refs())
+    refs = list(list_refs(opened))
     present = (
         [ref for ref in refs if opened.stamp(ref) != MISSING]
         if isinstance(opened, Source)

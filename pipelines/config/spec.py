@@ -302,12 +302,17 @@ class Spec(StrictModel):
     @field_validator("labels")
     @classmethod
     def _check_labels(cls, labels: dict[str, OwnLabel] | None) -> dict[str, OwnLabel] | None:
+        by_name: dict[str, OwnLabel] = {}
         for name, label in (labels or {}).items():
+            tidied = tidy_text(name)
+            if not tidied or tidied in by_name:
+                raise ValueError(f"{name!a}: is empty, or spells another label; give it one entry")
+            by_name[tidied] = label
             for other in filter(None, (label.like, *label.also)):
                 if spell_listed(other) is None:
                     fix = suggestion(other, shipped_phrases(), "`segue labels` searches them")
                     raise ValueError(f"{name}: no label {other!r} is listed; {fix}")
-        return labels
+        return labels and by_name
 
     @field_validator("splits")
     @classmethod
@@ -359,10 +364,7 @@ class Spec(StrictModel):
             licences=self.licences,
             block=self.block,
             ear=self.truth.ear,
-            labels={
-                tidy_text(name): entry.label(tidy_text(name))
-                for name, entry in (self.labels or {}).items()
-            },
+            labels={name: entry.label(name) for name, entry in (self.labels or {}).items()},
         )
 
     def make_source(self) -> Source | Unheard:

@@ -216,17 +216,19 @@ def plain_text(text: object, *, keep: str = "") -> str:
 
 
 def tidy_text(text: str) -> str:
-    """Text of others as a sentence may hold it: composed, on one line, and without controls."""
-    composed = unicodedata.normalize("NFC", text)
-    if not composed.isprintable():
-        composed = "".join(
-            letter
-            for letter in composed
-            if letter.isspace()
-            or letter in JOINERS
-            or unicodedata.category(letter) not in ("Cc", "Cf")
-        )
-    return " ".join(composed.split())
+    """Text of others as a sentence may hold it: composed, on one line, and without controls.
+
+    Text that is so already stays as it is, with its spaces; nothing is left of invisible letters.
+    """
+    if text.isprintable() and unicodedata.is_normalized("NFC", text):
+        return text
+    letters = (
+        letter
+        for letter in text
+        if letter.isspace() or letter in JOINERS or unicodedata.category(letter) not in ("Cc", "Cf")
+    )
+    tidied = " ".join(unicodedata.normalize("NFC", "".join(letters)).split())
+    return tidied if set(tidied) - JOINERS else ""
 
 
 # The console of the commands, of all packages.

@@ -14,7 +14,7 @@ most 300 characters are allowed between the tags. By the kind of the prompt, ANS
 - `interval`, `absent`: stretches in seconds, such as `0.5-2, 3.25-4`, at most 16 of them, with at
   most three decimals; or `none`.
 
-Case, spaces, bold type, the kind of dash and a full stop do not matter. Stretches score the length
+Case, spaces, asterisks, the kind of dash and a full stop do not matter. Stretches score the length
 that they share with the right ones over the length that either covers.
 Everything else scores 1 or 0, and so does `none`.
 """

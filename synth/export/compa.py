@@ -58,15 +58,15 @@ class Compa(ExportFormat):
 
 def _choose(group: Sequence[Subject]) -> tuple[str, ...]:
     """Ids of the samples of one instance, in plan order; none where no two can be told apart."""
-    captions = {subject.id: subject.told[0].claim for subject in group}
+    claims = {subject.id: subject.told[0].claim for subject in group}
     for first in range(len(group)):
         chosen: list[Subject] = []
         for subject in group[first:]:
             if (
                 len(chosen) < len(_ROLES)
-                and subject.proves(captions[subject.id])
+                and subject.proves(claims[subject.id])
                 and all(
-                    subject.refutes(captions[other.id]) and other.refutes(captions[subject.id])
+                    subject.refutes(claims[other.id]) and other.refutes(claims[subject.id])
                     for other in chosen
                 )
             ):

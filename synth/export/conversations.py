@@ -95,7 +95,7 @@ class Chat(LinesFormat):
                 counts["answers"][exchange.kind] += 1
             about = conversation.id, conversation.kind, conversation.group
             row = _make_row(*about, samples, messages, paths)
-            yield "conversations", row | {"proofs": [proof.to_json() for proof in exchanges]}
+            yield "conversations", row | {"proofs": [exchange.to_json() for exchange in exchanges]}
         # Of samples without a pair of captions that oppose each other one is told all the same.
         counts[LEFT_OUT].update(contrasts.left_out)
         del counts[LEFT_OUT][DESCRIBE]

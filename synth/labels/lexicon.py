@@ -286,7 +286,8 @@ def _read_spellings() -> Mapping[str, str]:
 
 def fold_spelling(label: str) -> str:
     """A label by which spellings compare: no case, and one kind of separators."""
-    return " ".join(_SEPARATORS.split(label.casefold()))
+    composed = unicodedata.normalize("NFC", label).casefold()
+    return " ".join(_SEPARATORS.split(composed))
 
 
 def _lower_title(plain: str) -> str:

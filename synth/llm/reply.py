@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
-from synth.base.doors import JOINERS, parse_json
+from synth.base.doors import parse_json
 from synth.base.errors import SegueError
 
 # What can be wrong with a reply.
@@ -41,8 +41,9 @@ _PYTHON: Final[Mapping[str, tuple[type, ...]]] = {
     "number": (int, float),
     "boolean": (bool,),
 }
-_BROKEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
-_WHOLE: Final = JOINERS | {"\n"}
+_BROKEN: Final = frozenset({"Cc", "Cs", "Co", "Cn"})
+_TURNING: Final = frozenset(map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x206A))))
+"""Letters that change the direction in which others are shown."""
 
 
 def make_strict(schema: Any, where: str = "answer") -> dict[str, Any]:
@@ -134,9 +135,10 @@ def find_violations(value: Any, schema: Mapping[str, Any], where: str = "the ans
         for place, entry in enumerate(value, start=1):
             faults += find_violations(entry, schema["items"], f"entry {place} of {where}")
     elif kind == "string":
-        rest = set(value) - _WHOLE
-        if any(unicodedata.category(letter) in _BROKEN for letter in rest):
-            faults.append(f"{where} holds a character that is no text")
+        broken = (letter for letter in value if unicodedata.category(letter) in _BROKEN)
+        strange = sorted(({*broken} | _TURNING.intersection(value)) - {"\n"})
+        if strange:
+            faults.append(f"{where} holds U+{ord(strange[0]):04X}, which is no text")
         elif value not in schema.get("enum", [value]):
             faults.append(f"{where} must be one of {', '.join(schema['enum'])}")
     elif value < schema.get("minimum", value):

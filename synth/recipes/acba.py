@@ -251,9 +251,9 @@ class ClipPairs(SplitGroups[Acba]):
     def _draw_saying(self, clip: Clip, rng: np.random.Generator) -> Saying:
         if clip.id not in self._sayings:
             phrases = map(self.settings.say, self.settings.sentences(clip))
-            sayings = [Saying(said.plain, said) for said in phrases if isinstance(said, Phrase)]
-            label = [Saying(name, Phrase.of_label(name)) for name in clip.labels[:1]]
-            self._sayings[clip.id] = sayings or label
+            sayings = [Saying(text.plain, text) for text in phrases if isinstance(text, Phrase)]
+            labels = [Saying(name, Phrase.of_label(name)) for name in clip.labels[:1]]
+            self._sayings[clip.id] = sayings or labels
         sayings = self._sayings[clip.id]
         return pick(sayings, rng) if clip.captions else sayings[0]
 

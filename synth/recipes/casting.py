@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from synth.base.doors import tidy_text
 from synth.base.errors import PlanError
 from synth.base.own_label import name_of
 from synth.base.rng import Randomness, pick, shuffle
@@ -182,7 +183,9 @@ class DrawnCast:
     def spell(self, template: Scene) -> Scene:
         """The template with its leaves as the clips' labels are spelt."""
         leaves = {*labels(template)} - self._known
-        spelt = {leaf: self._names.get(leaf) or spell_listed(leaf) or leaf for leaf in leaves}
+        spelt = {
+            leaf: self._names.get(tidy_text(leaf)) or spell_listed(leaf) or leaf for leaf in leaves
+        }
         return rename_labels(template, spelt)
 
     def check(self, template: Scene, where: str) -> None:

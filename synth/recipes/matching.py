@@ -387,7 +387,7 @@ def match_samples(
             replace(
                 draft,
                 scene=amplify(draft.scene, gain_db),
-                timeline=draft.timeline and _amplify_heard(draft.timeline, gain_db),
+                timeline=draft.timeline and _amplify_timeline(draft.timeline, gain_db),
                 lead=round(int(rng.integers(room + 1)) * block),  # whole blocks of the listener's
                 frames=frames,
             )
@@ -395,12 +395,12 @@ def match_samples(
     return matched
 
 
-def _amplify_heard(heard: Timeline, gain_db: Decibels) -> Timeline:
+def _amplify_timeline(timeline: Timeline, gain_db: Decibels) -> Timeline:
     placements = (
         place._replace(activity=place.activity and place.activity.amplify(gain_db))
-        for place in heard.placements
+        for place in timeline.placements
     )
-    return replace(heard, placements=tuple(placements))
+    return replace(timeline, placements=tuple(placements))
 
 
 # Cutting: parts of sounds, drawn many at a time, of which scenes are composed and compared.

@@ -111,7 +111,7 @@ class EditSelection:
     """Which edits lead from a statement to claims that are false of it."""
 
     def __init__(self, statement: Scene) -> None:
-        self._heard = statement
+        self._statement = statement
         self._labels = frozenset(labels(statement))
         self._parts: dict[frozenset[str], Outline] = {}
 
@@ -134,7 +134,7 @@ class EditSelection:
     def _outline(self, named: frozenset[str]) -> Outline:
         """What the statement says of some of its labels."""
         if named not in self._parts:
-            part = projection(self._heard, named)
+            part = projection(self._statement, named)
             assert part is not None
             self._parts[named] = Outline.of(part)
         return self._parts[named]

@@ -170,7 +170,7 @@ class Relations:
         return self._loose_orders[pair]
 
     def _is_outlasted(self, first: Sound, second: Sound) -> bool:
-        """Whether enough of the other sound comes when the one is over to be said to follow it."""
+        """Whether enough of the second sound comes when the first is over to be said to follow."""
         rest = measure(cut(second.activity.faint, first.clear_end, second.end))
         return rest >= self.tolerance.remainder or rest >= LEAST_REMAINDER * (
             second.clear_frames or 1

@@ -156,11 +156,11 @@ _BASELINES: Final = {"text": "text alone", "trivial": "trivial audio", "prior": 
 
 def list_columns(metrics: Iterable[Metric]) -> dict[str, str]:
     """The columns of a table of metrics, by their keys; of baselines those that were measured."""
-    names = [*metrics]
+    listed = [*metrics]
     baselines = {
         key: title
         for key, title in _BASELINES.items()
-        if any(getattr(metric, key) is not None for metric in names)
+        if any(getattr(metric, key) is not None for metric in listed)
     }
     columns = {"value": "value", "interval": "95 % interval", "chance": "chance"}
     return columns | baselines | {"n": "n"}

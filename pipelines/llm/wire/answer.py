@@ -24,10 +24,10 @@ _FINISHED_BADLY: Final = {
     "length": FaultKind.CUT_OFF,
     "max_tokens": FaultKind.CUT_OFF,
     "content_filter": FaultKind.CONTENT_FILTER,
-    "tool_calls": FaultKind.REFUSAL,
     "error": FaultKind.SERVER,
     "insufficient_system_resource": FaultKind.SERVER,
 }
+_TOOLS: Final = ("tool_calls", "function_call")
 _FIELD: Final = re.compile(rb"(?:data|event|id|retry)?:")
 """Begins a line of server-sent events."""
 _DONE: Final = b"[DONE]"
@@ -241,6 +241,8 @@ class GatheredAnswer:
             )
         if not self._finish:
             return AttemptError(FaultKind.CONNECTION, "the answer broke off", usage=usage)
+        if not self._text.strip() and self._finish.lower() in _TOOLS:
+            return AttemptError(FaultKind.REFUSAL, "the model called a tool instead", usage=usage)
         if not self._text.strip():
             return AttemptError(FaultKind.EMPTY, "the answer is empty", usage=usage)
         return None

@@ -323,23 +323,24 @@ def _mend_text(ref: ClipRef) -> ClipRef:
     """A clip of whose words sentences are made; one with text that no table holds is refused."""
     values = _get_values(ref)
     if not _holds_surrogates(values):
-        labels, captions = _tidy_all(ref.labels), _tidy_all(ref.captions)
-        if (labels, captions) == (ref.labels, ref.captions):
+        names = [tag.name for tag in ref.tags]
+        labels, captions, tidied = (
+            tuple(filter(None, map(tidy_text, texts)))
+            for texts in (ref.labels, ref.captions, names)
+        )
+        if (*labels, *captions, *tidied) == (*ref.labels, *ref.captions, *names):
             return ref
-        return replace(ref, labels=tuple(dict.fromkeys(labels)), captions=captions)
+        tags = (replace(tag, name=tidy_text(tag.name)) for tag in ref.tags)
+        return replace(
+            ref,
+            labels=tuple(dict.fromkeys(labels)),
+            captions=captions,
+            tags=tuple(dict.fromkeys(tag for tag in tags if tag.name)),
+        )
     escaped = _escape(values)
     names = _get_names(ref)
     reason = FOREIGN_TEXT if _escape(names) == names else FOREIGN_NAME
     return replace(ref, **dict(zip(_FIELDS, escaped, strict=True)) | {"refusal": reason})
-
-
-def _tidy_all(texts: tuple[str, ...]) -> tuple[str, ...]:
-    """Labels or captions; those that are composed and hold no controls stay as they are."""
-    tidied = (
-        text if text.isprintable() and unicodedata.is_normalized("NFC", text) else tidy_text(text)
-        for text in texts
-    )
-    return tuple(filter(None, tidied))
 
 
 def _holds_surrogates(value: Any) -> bool:

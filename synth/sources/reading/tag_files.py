@@ -161,8 +161,8 @@ def _json_items(path: Path) -> list[TaggedRecording]:
 
 def _parse_prediction(path: Path, row: int, entry: Any) -> TaggedRecording:
     match entry:
-        case {"prediction": str(caption)} if caption.strip():
-            return TaggedRecording(str(row), (), tidy_text(caption))
+        case {"prediction": str(caption)} if text := _tidy(caption):
+            return TaggedRecording(str(row), (), text)
     raise SourceError(f"{path}: entry {row}: has no text in prediction", fix="leave it out")
 
 
@@ -170,20 +170,20 @@ def _parse_aspects(path: Path, key: str, entry: Mapping[str, Any]) -> TaggedReco
     match entry:
         case {"aspect_list": list(aspects), "caption": str(caption)}:
             tags = _drop_repeats(_parse_name(path, key, aspect) for aspect in aspects)
-            return TaggedRecording(key, tags, tidy_text(caption))
+            return TaggedRecording(key, tags, _tidy(caption))
     raise SourceError(
         f"{path}: entry {key!r}: aspect_list is not a list, or caption not text", fix="leave it out"
     )
 
 
 def _parse_name(path: Path, row: int | str, name: Any) -> Tag:
-    if not isinstance(name, str) or not name.strip():
+    if not isinstance(name, str) or not _tidy(name):
         raise SourceError(f"{path}: entry {row}: {name!r} is not a tag", fix="expected text")
     return parse_tag(name)
 
 
 def _spell(name: str) -> str:
-    return spell(tidy_text(name))
+    return spell(_tidy(name))
 
 
 def _table_items(path: Path) -> Iterator[TaggedRecording]:
@@ -218,7 +218,7 @@ def _read_item(row: TableRow, key: str | None, names: str | None) -> TaggedRecor
     return TaggedRecording(
         row[key].strip() if key else str(int(number) - (kind == "line")),
         _drop_repeats(tags),
-        tidy_text(row.get("caption", "")),
+        _tidy(row.get("caption", "")),
         row.get("path") or row.get("file_name", ""),
     )
 
@@ -242,3 +242,7 @@ def _cells(row: TableRow, column: str) -> list[str]:
 
 def _drop_repeats(tags: Iterable[Tag]) -> tuple[Tag, ...]:
     return tuple(dict.fromkeys(tags))
+
+
+def _tidy(text: str) -> str:
+    return " ".join(tidy_text(text).split())

@@ -142,11 +142,11 @@ def omit_if(is_so: object, reason: SwapReason) -> None:
         raise OmittedError(reason)
 
 
-def require(made: T | None, reason: SwapReason) -> T:
+def require(result: T | None, reason: SwapReason) -> T:
     """What could be made; leave the caption out where nothing could."""
-    if made is None:
+    if result is None:
         raise OmittedError(reason)
-    return made
+    return result
 
 
 _FOLLOWING_ADVERBS: Final = word_set("closely immediately later quickly shortly soon suddenly")

@@ -16,6 +16,7 @@ from functools import cache, cached_property, lru_cache
 from itertools import pairwise
 from typing import Final, TypeAlias
 
+from synth.base.own_label import name_of
 from synth.base.shipped import read_shipped_rows
 from synth.labels.lexicon import Phrase, Tag, lower_initial, spell_listed
 from synth.labels.words import Token, words_of
@@ -210,8 +211,9 @@ def _capitalise(name: str) -> str:
     """A tag in which names, and no labels, have capitals: "middle eastern drums", "wind chime"."""
     pattern, names = _read_names()
     if name[:1].isupper() and (label := spell_listed(name)):
-        is_name = name.split(" ", 1)[0] in Phrase.of_label(label).noun.split(" ")
-        name = name if is_name else lower_initial(name)
+        listed = name_of(label)
+        is_name = listed.split(" ", 1)[0] in Phrase.of_label(label).noun.split(" ")
+        name = name if is_name or "," in listed else lower_initial(listed)
     return pattern.sub(lambda match: names[match.group().lower()], name)
 
 
