@@ -323,12 +323,12 @@ def _mend_text(ref: ClipRef) -> ClipRef:
     """A clip of whose words sentences are made; one with text that no table holds is refused."""
     values = _get_values(ref)
     if not _holds_surrogates(values):
-        names = [tag.name for tag in ref.tags]
+        tag_names = [tag.name for tag in ref.tags]
         labels, captions, tidied = (
             tuple(filter(None, map(tidy_text, texts)))
-            for texts in (ref.labels, ref.captions, names)
+            for texts in (ref.labels, ref.captions, tag_names)
         )
-        if (*labels, *captions, *tidied) == (*ref.labels, *ref.captions, *names):
+        if (*labels, *captions, *tidied) == (*ref.labels, *ref.captions, *tag_names):
             return ref
         tags = (replace(tag, name=tidy_text(tag.name)) for tag in ref.tags)
         return replace(
