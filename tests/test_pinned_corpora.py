@@ -47,46 +47,46 @@ FOLDS = {"train": [1], "test": [2]}
 CORPORA: dict[str, tuple[dict[str, Any], str]] = {
     "triplets": (
         {"recipe": {"triplets": {"crossfade_s": 0.25, "max_event_s": 1.0, "style": "natural"}}},
-        "9fdf2ebca844f614",
+        "fff6a7fbad6fd5ea",
     ),
     "stage-a": (
         {"recipe": {"triplets": {"stage_a": True, "max_event_s": 1.0}}},
-        "fdaace48aebb348e",
+        "25835e3c86eefa84",
     ),
-    "acba": ({"recipe": {"acba": {"pairs": {"train": 10, "test": 4}}}}, "f9fc96ec38caa0f2"),
+    "acba": ({"recipe": {"acba": {"pairs": {"train": 10, "test": 4}}}}, "0b260d20fd23ee42"),
     "scenes": (
         {"recipe": {"scenes": {"scenes": 12, "variants": 2, "max_events": 3}}},
-        "ccf530b7912c9029",
+        "2a10e4854f2830fd",
     ),
     "counts": (
         {
             "recipe": {"counts": {"repeats": 1}},
             "source": {"foley": {"classes": ["dog", "cat"], "takes": 4}},
         },
-        "c75be7da79c228ba",
+        "087419bc1b1a65be",
     ),
     "attributes": (
         {
             "recipe": {"attributes": {"pairs": 18, "attributes": [*TOLD, "trend"]}},
             "source": {"treated": {"of": FEW, "treatments": ["rising", "falling"]}},
         },
-        "cdda03fd1931656e",
+        "f5a7c477f73abf41",
     ),
     "edits": (
         {"recipe": {"edits": {"pairs": {"train": 8, "test": 4}}}, "audio": {"length": "exact 6 s"}},
-        "e7fc05897d066d24",
+        "6db2aa9e6315acfe",
     ),
     "moments": (
         {
             "recipe": {"moments": {"pairs": 4, "length_s": [6, 8], "sounds": 1, "pause_s": 0.3}},
             "audio": {"stems": True},
         },
-        "247cb46844b441fb",
+        "93bd71069a5fb127",
     ),
-    "negation": ({"recipe": "negation", "source": JAM, "splits": FOLDS}, "828747ceb3ea4c46"),
+    "negation": ({"recipe": "negation", "source": JAM, "splits": FOLDS}, "e00e633b8c02f874"),
     "tag-captions": (
         {"recipe": "tag_captions", "source": JAM, "splits": FOLDS},
-        "67be59543a88aef2",
+        "760d777affabdab9",
     ),
 }
 LOSSES = [3.14761, 3.4312, 3.12212, 2.46262, 2.86935, 2.60903]
