@@ -182,8 +182,8 @@ class Choosing:
         """
         sheet = self.sheet
         right = sorted(set(answers.values()))
-        heard = [label for label in sheet.sounds(answers) if label not in (*right, anchor)]
-        candidates = [*right, *shuffle(heard, sheet.rng)]
+        others = [label for label in sheet.sounds(answers) if label not in (*right, anchor)]
+        candidates = [*right, *shuffle(others, sheet.rng)]
         if pool and not any(sheet.subjects[index].sentences for index in answers):
             candidates += [pick(pool, sheet.rng) for _ in range(_DRAWS)]
         options: list[str] = []
@@ -207,8 +207,8 @@ class Choosing:
         if any(are_kin(label, other) for other in options) or (anchor and are_kin(label, anchor)):
             return False
         speaker = self.sheet.subjects[next(iter(answers))]
-        said = speaker.phrase(label).noun
-        if any(said == speaker.phrase(other).noun for other in options):
+        noun = speaker.phrase(label).noun
+        if any(noun == speaker.phrase(other).noun for other in options):
             return False
         for index, answer in answers.items():
             subject = self.sheet.subjects[index]
@@ -223,10 +223,10 @@ def find_only_answer(subject: Subject, kind: QuestionKind, anchor: str | None) -
 
     Of everything that is heard one sound must be proven to be meant, and all others not to be.
     """
-    heard = subject.timeline.labels()
+    sounds = subject.timeline.labels()
     right: list[str] = []
-    for label in sorted(heard - {anchor}):
-        claim = choice_claim(kind, label, anchor, heard)
+    for label in sorted(sounds - {anchor}):
+        claim = choice_claim(kind, label, anchor, sounds)
         if claim is None:
             return None
         if subject.proves(claim):
@@ -399,19 +399,19 @@ def _ask_pairs(sheet: Sheet, members: Sequence[int], kind: QuestionKind) -> None
 
 def _ask_alone(sheet: Sheet, alone: Sequence[int], kind: QuestionKind) -> None:
     """Questions about two sounds of samples that stand alone; as many yes as no over all."""
-    found: dict[str, list[tuple[int, Scene]]] = {YES: [], NO: []}
+    by_answer: dict[str, list[tuple[int, Scene]]] = {YES: [], NO: []}
     for index in shuffle(alone, sheet.rng):
         subject = sheet.subjects[index]
         sounds = [label for label in subject.sounds if sheet.has(index, label)]
         claims = _claims(sounds, kind, sheet.rng)
-        for answer in sorted(found, key=lambda each: len(found[each])):
+        for answer in sorted(by_answer, key=lambda key: len(by_answer[key])):
             holds = subject.proves if answer == YES else subject.refutes
             claim = next(filter(holds, claims), None)
             if claim is not None:
-                found[answer].append((index, claim))
+                by_answer[answer].append((index, claim))
                 break
-    least = min(map(len, found.values()))
-    for answer, pairs in found.items():
+    least = min(map(len, by_answer.values()))
+    for answer, pairs in by_answer.items():
         for index, claim in pairs[:least]:
             _ask_yes_no(sheet, kind, claim, {index: answer})
 
@@ -443,23 +443,23 @@ def _ask_count(sheet: Sheet) -> None:
 
     Nor of sounds of which one could be called by the other's name: they may be counted as one.
     """
-    found: dict[int, list[int]] = {}
+    by_count: dict[int, list[int]] = {}
     for index, subject in enumerate(sheet.subjects):
         sounds, places = subject.sounds, subject.timeline.placements
         whole = len(sounds) == len(places) <= len(NUMBERS)
         whole = whole and not any(are_confusable(*pair) for pair in combinations(sounds, 2))
         if sounds and whole and subject.proves(count_claim(sounds)):
-            found.setdefault(len(sounds), []).append(index)
-    if len(found) < 2:
+            by_count.setdefault(len(sounds), []).append(index)
+    if len(by_count) < 2:
         return
-    least = min(map(len, found.values()))
-    for count in sorted(found):
-        for index in shuffle(found[count], sheet.rng)[:least]:
+    least = min(map(len, by_count.values()))
+    for count in sorted(by_count):
+        for index in shuffle(by_count[count], sheet.rng)[:least]:
             subject = sheet.subjects[index]
             right = count_claim(subject.sounds)
             options: dict[str, Claim] = {
                 NUMBERS[number - 1]: right if number == count else Not(right)
-                for number in shuffle(sorted(found), sheet.rng)
+                for number in shuffle(sorted(by_count), sheet.rng)
             }
             text = pick(wordings(QuestionKind.COUNT, (), subject), sheet.rng)
             sheet.add(index, QuestionKind.COUNT, text, NUMBERS[count - 1], options)

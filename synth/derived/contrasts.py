@@ -135,7 +135,7 @@ def _find_captions(
     one: Subject, other: Subject, rng: np.random.Generator
 ) -> tuple[TrueSentence, TrueSentence] | None:
     """A true caption of each that is false of the other; of all such those most alike in words."""
-    mine, theirs = (
+    own, rivals = (
         [
             sentence
             for sentence in about.told
@@ -148,23 +148,23 @@ def _find_captions(
         words, others = (sentence.text.lower().split() for sentence in pair)
         return SequenceMatcher(None, words, others, autojunk=False).ratio()
 
-    pairs = shuffle(list(product(mine, theirs)), rng)
+    pairs = shuffle(list(product(own, rivals)), rng)
     return max(pairs, key=measure_likeness, default=None)
 
 
 def _describe(
-    one: Subject, other: Subject, said: tuple[TrueSentence, TrueSentence], rng: np.random.Generator
+    one: Subject, other: Subject, pair: tuple[TrueSentence, TrueSentence], rng: np.random.Generator
 ) -> Contrast:
     prompt = pick(list_frames("prompt")[DESCRIBE], rng)
-    (a, mine), (b, theirs) = said
-    return Exchange(DESCRIBE, prompt, (one.id,), a, (mine,), b, (theirs,), (other.id,)).contrast()
+    (a, left), (b, right) = pair
+    return Exchange(DESCRIBE, prompt, (one.id,), a, (left,), b, (right,), (other.id,)).contrast()
 
 
 def _ask_which(
-    one: Subject, other: Subject, said: tuple[TrueSentence, TrueSentence], rng: np.random.Generator
+    one: Subject, other: Subject, pair: tuple[TrueSentence, TrueSentence], rng: np.random.Generator
 ) -> Contrast:
     """Which of two recordings a caption of the first fits, and in the opposite order."""
-    text, claim = said[0]
+    text, claim = pair[0]
     quoted = capitalise(text.rstrip("."))
     prompt = pick(list_frames("prompt")[WHICH], rng).format(text=quoted)
     order = one.id, other.id
@@ -187,7 +187,7 @@ def _pair_questions(
     without its options: two such pairs would be put alike.
     """
     members = {
-        subjects[at].id: [subjects[each] for each in places]
+        subjects[at].id: [subjects[place] for place in places]
         for places in group_members(subjects)
         for at in places
     }
@@ -232,10 +232,10 @@ def _ask_all(
     """A question of yes or no to every member that hears its sounds, in several ways or one."""
     claim = question.options[YES]
     named = labels(claim) if isinstance(claim, Event | Concat | Overlay) else ()
-    heard = [subject for subject in group if all(subject.has(label) for label in named)]
-    yes = [subject for subject in heard if subject.proves(claim)]
-    no = [subject for subject in heard if subject.refutes(claim)]
-    ways = shuffle(wordings(question.kind, named, heard[0]), rng)[: 1 if one_way else None]
+    hearers = [subject for subject in group if all(subject.has(label) for label in named)]
+    yes = [subject for subject in hearers if subject.proves(claim)]
+    no = [subject for subject in hearers if subject.refutes(claim)]
+    ways = shuffle(wordings(question.kind, named, hearers[0]), rng)[: 1 if one_way else None]
     asked = replace(question, options={YES: claim, NO: Not(claim)})
     return [
         (
@@ -322,15 +322,15 @@ def find_conversations(
         subject.id: [_describe_sounds(subject, rng), *_tell_times(subject, number, rng)]
         for number, subject in enumerate(subjects)
     }
-    compared = [each for each in contrasts if each[0].kind in (DIFFERENCE, WHICH)]
+    compared = [sides for sides in contrasts if sides[0].kind in (DIFFERENCE, WHICH)]
     for contrast in compared:
         for exchange in contrast:
             alone[exchange.samples[0]].append(exchange)
     apart = (DESCRIBE, DIFFERENCE, WHICH)
-    asked = _converse(shuffle([each for each in contrasts if each[0].kind not in apart], rng))
+    asked = _converse(shuffle([sides for sides in contrasts if sides[0].kind not in apart], rng))
     conversations: list[Conversation] = []
     for subject in subjects:
-        spoken = [*((each,) for each in alone[subject.id]), *asked.get(subject.id, ())]
+        spoken = [*((sides,) for sides in alone[subject.id]), *asked.get(subject.id, ())]
         conversations += [
             Conversation(f"{subject.id}-c{place:02d}", subject.group, exchanges)
             for place, exchanges in enumerate(spoken)

@@ -41,8 +41,8 @@ def recipe_class(name: str) -> type[Recipe]:
     of `Recipe`. It is imported when it is asked for.
     """
     if name in _OURS:
-        ours: type[Recipe] = getattr(import_module(f"{__name__}.{name}"), _OURS[name])
-        return ours
+        shipped: type[Recipe] = getattr(import_module(f"{__name__}.{name}"), _OURS[name])
+        return shipped
     recipe = load_class(find_entry_points(ENTRY_POINTS, _OURS)[name], Recipe, PlanError)
     if getattr(recipe, "name", None) != name:
         raise PlanError(

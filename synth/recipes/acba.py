@@ -187,8 +187,8 @@ class ClipPairs(SplitGroups[Acba]):
     def __post_init__(self) -> None:
         recordings = {clip.recording for clip in self.clips}
         require_two(self.split, "acba needs", "recordings", recordings)
-        said = {clip.id if clip.captions else clip.labels for clip in self.clips}
-        require_two(self.split, "acba needs", "labels", said)
+        sayings = {clip.id if clip.captions else clip.labels for clip in self.clips}
+        require_two(self.split, "acba needs", "labels", sayings)
 
     @property
     def _group_size(self) -> int:

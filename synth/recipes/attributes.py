@@ -399,10 +399,10 @@ class AttributePairs(SplitGroups[Attributes]):
         The pause between is longer than any within the sound: else a bark of the first time may be
         taken for one of the second.
         """
-        heard = [self.listener.hear(event).placements[0].heard for event in (more, less)]
-        if not all(activity.clear for activity in heard):
+        activities = [self.listener.hear(event).placements[0].heard for event in (more, less)]
+        if not all(activity.clear for activity in activities):
             return
-        inner = max(activity.longest_pause for activity in heard)
+        inner = max(activity.longest_pause for activity in activities)
         least = inner + to_frames(_LONGER_S, self.setting.rate)
         pause = max(self._draw_pause(rng), least)
         room = self.setting.max_frames

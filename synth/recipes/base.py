@@ -350,9 +350,9 @@ class SplitGroups(Generic[S]):
         self, scene: Pair, connective: Connective, wording: Wording, is_labelled: bool = True
     ) -> Draft:
         """A sample whose caption states the whole scene."""
-        heard = self.listener.hear(scene)
-        captions = contrast(scene, connective, wording, heard, self.setting.tolerance)
-        return Draft(scene, captions, heard, is_labelled)
+        timeline = self.listener.hear(scene)
+        captions = contrast(scene, connective, wording, timeline, self.setting.tolerance)
+        return Draft(scene, captions, timeline, is_labelled)
 
     def draft_rivals(
         self, scenes: Sequence[Scene], captions: Sequence[Caption], edit: StrEnum
@@ -360,13 +360,13 @@ class SplitGroups(Generic[S]):
         """Scenes that each prove their caption and refute the others'; None where one does not."""
         drafts = []
         for scene, captions_of in zip(scenes, exchange(captions, edit), strict=True):
-            heard = self.listener.hear(scene)
-            hearing = Hearing(heard, self.setting.tolerance)
+            timeline = self.listener.hear(scene)
+            hearing = Hearing(timeline, self.setting.tolerance)
             if not hearing.proves(captions_of.caption.claim):
                 return None
             if not all(hearing.refutes(rival.claim) for rival in captions_of.negatives):
                 return None
-            drafts.append(Draft(scene, captions_of, heard))
+            drafts.append(Draft(scene, captions_of, timeline))
         return drafts
 
 

@@ -230,8 +230,8 @@ class Placed(Member):
     @classmethod
     def of(cls, scene: Scene, statement: Scene, listener: Listener, setting: Setting) -> Placed:
         """A scene that is to prove a statement."""
-        heard = listener.hear(scene)
-        return cls(statement, Hearing(heard, setting.tolerance), scene, heard)
+        timeline = listener.hear(scene)
+        return cls(statement, Hearing(timeline, setting.tolerance), scene, timeline)
 
     @property
     def is_proven(self) -> bool:

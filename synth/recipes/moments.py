@@ -178,8 +178,8 @@ class MomentPairs(SplitGroups[Moments]):
             onset, before = placed[-1]
             placed.append((self._align(onset + duration(before) + pause + gap), part))
         scene = _join(placed)
-        heard = self._hear(scene)
-        hearing = heard and Hearing(heard, self.setting.tolerance)
+        timeline = self._hear(scene)
+        hearing = timeline and Hearing(timeline, self.setting.tolerance)
         if (
             not hearing
             or not all(hearing.proves(caption.claim) for caption in true)
@@ -188,7 +188,7 @@ class MomentPairs(SplitGroups[Moments]):
             return None
         negatives = tuple(caption.as_false(EditKind.REPLACE) for caption in false)
         captions = CaptionSet(true[0], tuple(true[1:]), negatives)
-        return Draft(scene, captions, heard, lead=self._align(lead), frames=frames)
+        return Draft(scene, captions, timeline, lead=self._align(lead), frames=frames)
 
     def _draw_parts(
         self, named: Sequence[str], frames: Frames, rng: np.random.Generator

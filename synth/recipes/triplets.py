@@ -249,10 +249,10 @@ class ClassPairs(SplitGroups[Triplets]):
         )
         drafts = []
         for scene, main, other in members:
-            heard = self.listener.hear(scene)
+            timeline = self.listener.hear(scene)
             false = other.as_false(EditKind.PRESENCE)
-            captions = judge(main, [false], heard, self.setting.tolerance)
-            drafts.append(Draft(scene, captions, heard))
+            captions = judge(main, [false], timeline, self.setting.tolerance)
+            drafts.append(Draft(scene, captions, timeline))
         return drafts
 
 

@@ -120,14 +120,14 @@ def drop_places(settings: Mapping[str, Any]) -> dict[str, Any]:
     kept = {key: value for key, value in settings.items() if key not in PLACES}
     held = kept.get(HELD)
     if isinstance(held, Mapping):
-        kept[HELD] = {name: drop_places(each) for name, each in held.items()}
+        kept[HELD] = {name: drop_places(value) for name, value in held.items()}
     return kept
 
 
 def take_places(settings: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a source with another's `PLACES`, also in a source that both hold."""
     taken = dict(settings) | {key: other[key] for key in PLACES if key in other}
-    ours, theirs = settings.get(HELD), other.get(HELD)
-    if isinstance(ours, Mapping) and isinstance(theirs, Mapping):
-        taken[HELD] = {name: take_places(each, theirs.get(name, {})) for name, each in ours.items()}
+    own, others = settings.get(HELD), other.get(HELD)
+    if isinstance(own, Mapping) and isinstance(others, Mapping):
+        taken[HELD] = {name: take_places(item, others.get(name, {})) for name, item in own.items()}
     return taken

@@ -197,14 +197,14 @@ def _catalogue(path: Path, file: Path) -> BlockList:
     return BlockList(str(path), frozenset(), ids, shelf, weakness if shelf.unheard else "")
 
 
-def _check_columns(file: Path, found: pa.Schema) -> None:
-    missing = [name for name in ("id", "recording") if name not in found.names]
+def _check_columns(file: Path, schema: pa.Schema) -> None:
+    missing = [name for name in ("id", "recording") if name not in schema.names]
     if missing:
         raise SourceError(f"{file}: no column {', '.join(map(repr, missing))}", fix=_MEND)
     for name in COLUMNS:
         wanted = CLIPS.field(name).type
-        if name in found.names and found.field(name).type != wanted:
+        if name in schema.names and schema.field(name).type != wanted:
             raise SourceError(
-                f"{file}: column {name!r} holds {found.field(name).type}, expected {wanted}",
+                f"{file}: column {name!r} holds {schema.field(name).type}, expected {wanted}",
                 fix="give the clips.parquet of a corpus, or a file with its columns",
             )

@@ -87,16 +87,16 @@ def withdraw_unlicensed(
     return kept, withdrawn
 
 
-def suggest_licences(found: Iterable[str]) -> str:
+def suggest_licences(texts: Iterable[str]) -> str:
     """What a spec may say for clips of some licences: those most clips have, in words it takes."""
-    counts = Counter(parse_licence(text).id for text in found)
+    counts = Counter(parse_licence(text).id for text in texts)
     names = [name for name, _ in counts.most_common(_SUGGESTED)]
     known = ", ".join(names)
     more = f" (and {len(counts) - len(names)} more)" if len(counts) > len(names) else ""
-    said = f"if you may use these licences, write `licences: [{known}]`{more}"
+    words = f"if you may use these licences, write `licences: [{known}]`{more}"
     if UNKNOWN.id in counts:
-        said += "; for your own sounds, set it in the index or as the source's `licence`"
-    return said
+        words += "; for your own sounds, set it in the index or as the source's `licence`"
+    return words
 
 
 def _parse_name(name: str) -> Licence:

@@ -23,10 +23,10 @@ def search_labels(text: str) -> list[str]:
 
     def rank(label: str) -> int:
         own = f" {plain_words(label)} "
-        said = (f" {phrase.noun} {phrase.clause} " for phrase in wordings(label))
+        texts = (f" {phrase.noun} {phrase.clause} " for phrase in wordings(label))
         if own == f"{wanted} ":
             return 0
-        return 1 if f"{wanted} " in own else 2 if any(wanted in words for words in said) else 3
+        return 1 if f"{wanted} " in own else 2 if any(wanted in words for words in texts) else 3
 
     ranks = {label: rank(label) for label in shipped_phrases()}
     return sorted((label for label in ranks if ranks[label] < 3), key=ranks.__getitem__)
@@ -60,9 +60,9 @@ def suggest_words(labels: Iterable[str]) -> list[str]:
     """Lines of YAML for labels, to be mended and put into a spec."""
     lines = ["labels:"]
     for label in labels:
-        told = {label: guess_words(label).model_dump(exclude_defaults=True)}
+        entry = {label: guess_words(label).model_dump(exclude_defaults=True)}
         line = yaml.safe_dump(
-            told, default_flow_style=None, width=1000, sort_keys=False, allow_unicode=True
+            entry, default_flow_style=None, width=1000, sort_keys=False, allow_unicode=True
         )
         near = find_nearest(label)
         lines.append(f"  {line.rstrip()}" + (f"  # or {{like: {near}}}" if near else ""))

@@ -115,8 +115,8 @@ class _Index:
     def near(self, tag: Tag) -> Sequence[int]:
         """The places of all tags whose names may be near."""
         keys = name_keys(tag.name)
-        found = {at for key in keys for at in self.named.get(key, ())}
-        return [*found, *self.nameless] if keys else range(len(self.tags))
+        places = {at for key in keys for at in self.named.get(key, ())}
+        return [*places, *self.nameless] if keys else range(len(self.tags))
 
 
 @dataclass(frozen=True)
@@ -302,11 +302,11 @@ def _spread(values: Sequence[str], places: Int[np.ndarray, " rows"]) -> pa.Dicti
 
 def are_alike(tag: Tag, other: Tag) -> bool:
     """Whether two tags have the same form and number, so that a sentence holds for either."""
-    ours, theirs = phrase_tag(tag), phrase_tag(other)
+    phrase, rival = phrase_tag(tag), phrase_tag(other)
     return (
-        ours.form is theirs.form
-        and is_plural(ours.words) is is_plural(theirs.words)
-        and (ours.words in words("collective")) is (theirs.words in words("collective"))
+        phrase.form is rival.form
+        and is_plural(phrase.words) is is_plural(rival.words)
+        and (phrase.words in words("collective")) is (rival.words in words("collective"))
     )
 
 
@@ -377,9 +377,9 @@ def _exchange(caption: str, swaps: Mapping[Tag, Tag], vocabulary: TagVocabulary)
     for match in reversed(vocabulary.find(caption)):
         alternative = swaps.get(match.tag)
         if alternative is not None:
-            said = phrase_tag(alternative).words
-            before = fix_article(text[: match.start], said)
+            term = phrase_tag(alternative).words
+            before = fix_article(text[: match.start], term)
             if not before.strip() or before.rstrip()[-1] in ".!?":
-                said = said[0].upper() + said[1:]
-            text = f"{before}{said}{text[match.end :]}"
+                term = term[0].upper() + term[1:]
+            text = f"{before}{term}{text[match.end :]}"
     return text

@@ -180,17 +180,17 @@ class LpMusicCaps(Collected):
             for key, row in read_form(path, dict[str, dict[str, Any]], _MEND).items():
                 where = f"{path}: clip {key}"
                 truth = _words(row.get("caption"), where)
-                said = [*([truth] if human else []), *predicted.pop(truth, [])]
+                captions = [*([truth] if human else []), *predicted.pop(truth, [])]
                 split = "test" if row.get("is_audioset_eval") else "train"
                 ref = self._youtube("annotation", row, files, classes, where)
-                yield replace(ref, captions=tuple(dict.fromkeys(said)), split=split)
+                yield replace(ref, captions=tuple(dict.fromkeys(captions)), split=split)
         for truth, texts in predicted.items():
-            said = [*([truth] if human else []), *texts]
+            captions = [*([truth] if human else []), *texts]
             name = f"lp_musiccaps/predicted/{digest(truth)[:16]}"
             yield ClipRef(
                 id=name,
                 location=name,
-                captions=tuple(dict.fromkeys(said)),
+                captions=tuple(dict.fromkeys(captions)),
                 recording=name,
                 attribution="LP-MusicCaps; MusicCaps",
                 split="test",

@@ -66,8 +66,8 @@ class MagnaTagATune(Collected):
         for row in drop_duplicates(_rows(path, "clip_id", "mp3_path"), "clip_id"):
             clip, place = row["clip_id"], row["mp3_path"]
             where = f"{row.where}: clip {clip}"
-            said = {tag: row[tag] for tag in row if tag not in ("clip_id", "mp3_path")}
-            for tag, value in said.items():
+            marks = {tag: row[tag] for tag in row if tag not in ("clip_id", "mp3_path")}
+            for tag, value in marks.items():
                 if value not in {"0", "1"}:
                     raise SourceError(
                         f"{where}: {tag!r} is {value!r}, expected 0 or 1", fix=FIX_FILE
@@ -79,7 +79,7 @@ class MagnaTagATune(Collected):
                 licence=LICENCE,
                 attribution=credits.get(clip, f"Magnatune, {Path(place).stem}"),
                 split=split_of(place, where),
-                tags=heard_tags(tag for tag, value in said.items() if value == "1"),
+                tags=heard_tags(tag for tag, value in marks.items() if value == "1"),
                 duration_s=CLIP_S,
             )
 
@@ -107,9 +107,9 @@ def split_of(path: str, where: str) -> str:
 def heard_tags(names: Iterable[str]) -> tuple[Tag, ...]:
     """What is heard of MagnaTagATune's tags, each once, in the shipped list's categories."""
     spellings = shipped_table("magnatagatune_spellings")
-    one = (spellings.get(name, name) for name in names if name.strip())
-    heard = dict.fromkeys(name for name in one if not name.startswith(("no ", "not ")))
-    return tuple(dict.fromkeys(parse_tag(name) for name in heard))
+    spelt = (spellings.get(name, name) for name in names if name.strip())
+    present = dict.fromkeys(name for name in spelt if not name.startswith(("no ", "not ")))
+    return tuple(dict.fromkeys(parse_tag(name) for name in present))
 
 
 def _match(path: str, where: str) -> re.Match[str]:

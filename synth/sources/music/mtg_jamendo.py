@@ -154,16 +154,16 @@ def read_rights(path: Path | None) -> dict[str, TrackRights]:
     if not starts:
         raise SourceError(f"{path}: names no track", fix=FIX_FILE)
     for first, after in zip(starts, [*starts[1:], len(lines)], strict=True):
-        said = [line for line in lines[first + 1 : after] if line]
+        block = [line for line in lines[first + 1 : after] if line]
         match = _PATH.fullmatch(lines[first])
-        if len(said) < 2 or match is None:
+        if len(block) < 2 or match is None:
             raise SourceError(
                 f"{path}: line {first + 1}: expected a credit and a licence after {lines[first]}",
                 fix=FIX_FILE,
             )
-        address, words = _ADDRESS.search(said[-1]), _WORDS.fullmatch(said[-1])
-        text = address[0] if address else words["words"] if words else said[-1]
-        rights[match["track"]] = TrackRights(" ".join(said[:-1]), parse_licence(text).id)
+        address, words = _ADDRESS.search(block[-1]), _WORDS.fullmatch(block[-1])
+        text = address[0] if address else words["words"] if words else block[-1]
+        rights[match["track"]] = TrackRights(" ".join(block[:-1]), parse_licence(text).id)
     return rights
 
 

@@ -298,8 +298,8 @@ def explain_escape(path: str, root: Path, *others: Path) -> str:
         return "its path holds a NUL"
     here = Path.cwd()
     place = here / root / path
-    for each in (root, *others):
-        for base in (here / each, Path(os.path.normpath(here / each))):
+    for folder in (root, *others):
+        for base in (here / folder, Path(os.path.normpath(here / folder))):
             if place.is_relative_to(base) and ".." not in place.relative_to(base).parts:
                 return ""
     return "its path leads out of the library; paths of an index are below `root`, without any `..`"

@@ -138,8 +138,8 @@ class Card:
         classes, splits = [], []
         for name in ("dataset_info.json", "dataset_infos.json"):
             if (path := folder / name).is_file():
-                said = _mapping(read_json(path))
-                infos = {"": said} if "features" in said else said
+                facts = _mapping(read_json(path))
+                infos = {"": facts} if "features" in facts else facts
                 classes += [(config, _features(info)) for config, info in infos.items()]
         head = _read_head(folder / "README.md")
         for info in _mappings(head.get("dataset_info")):
@@ -206,10 +206,10 @@ def _name(value: Any, names: Any, where: str) -> Any:
 
 def _schema_classes(schema: pa.Schema) -> dict[str, Any]:
     try:
-        said = parse_json((schema.metadata or {}).get(b"huggingface", b"{}"), "", fix="")
+        facts = parse_json((schema.metadata or {}).get(b"huggingface", b"{}"), "", fix="")
     except SegueError:
         return {}
-    return _features(_mapping(said).get("info"))
+    return _features(_mapping(facts).get("info"))
 
 
 def _features(info: Any) -> dict[str, Any]:

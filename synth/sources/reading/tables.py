@@ -96,32 +96,32 @@ class Columns:
     usual: Mapping[str, str] = field(default_factory=dict)
     numbered: str = ""
 
-    def check(self, found: Collection[str], where: str) -> None:
+    def check(self, header: Collection[str], where: str) -> None:
         """Refuse a header that lacks a column, or misspells one."""
-        missing = [name for name in self.required if name not in found]
+        missing = [name for name in self.required if name not in header]
         if missing:
             lacks = f"{where}: no column {', '.join(map(repr, missing))}"
             raise SourceError(
-                f"{lacks} among {', '.join(found)}" if found else lacks, fix=self._fix_of(found)
+                f"{lacks} among {', '.join(header)}" if header else lacks, fix=self._fix_of(header)
             )
-        known = (*self.required, *self.optional, *list_numbered(self.numbered, found))
-        twice = [name for name in known if list(found).count(name) > 1]
+        known = (*self.required, *self.optional, *list_numbered(self.numbered, header))
+        twice = [name for name in known if list(header).count(name) > 1]
         if twice:
             raise SourceError(f"{where}: column {twice[0]!r} appears twice", fix="keep one")
-        for name in found:
+        for name in header:
             near = nearest(name, known, likeness=0.8)
-            if name not in known and near and near not in found:
+            if name not in known and near and near not in header:
                 raise SourceError(
                     f"{where}: column {name!r} is not known, {near!r} would be",
                     fix=f"rename it to {near!r}, or to something else if it is not that column",
                 )
 
-    def _fix_of(self, found: Collection[str]) -> str:
-        renamed = {self.usual.get(name.strip().casefold(), ""): name for name in found}
+    def _fix_of(self, header: Collection[str]) -> str:
+        renamed = {self.usual.get(name.strip().casefold(), ""): name for name in header}
         guesses = [
             f"rename {renamed[name]!r} to {name!r}"
             for name in (*self.required, *self.optional)
-            if name in renamed and name not in found
+            if name in renamed and name not in header
         ]
         return ", ".join(guesses) or self.fix
 

@@ -213,7 +213,7 @@ def _read_item(row: TableRow, key: str | None, names: str | None) -> TaggedRecor
     category = row.get("category", "").strip()
     parts = _cells(row, names) if names else []
     pairs = [(category, part) if category else _split_category(part) for part in parts]
-    tags = (Tag(each, _spell(part)) if each else parse_tag(part) for each, part in pairs)
+    tags = (Tag(group, _spell(part)) if group else parse_tag(part) for group, part in pairs)
     kind, number = row.place.split()
     return TaggedRecording(
         row[key].strip() if key else str(int(number) - (kind == "line")),

@@ -74,19 +74,19 @@ def read_credits(root: Path) -> dict[str, Credit]:
     if not path.is_file():
         return {}
     lines = read_text(path, "save it as UTF-8").split("\n")
-    found: dict[str, Credit] = {}
+    credits: dict[str, Credit] = {}
     first: dict[str, int] = {}
     for number, line in enumerate(lines, start=1):
         if not _MEANT_AS_ENTRY.match(line):
             continue
         stem, credit = _entry(line, f"{path}: line {number}")
-        if found.setdefault(stem, credit) != credit:
+        if credits.setdefault(stem, credit) != credit:
             raise SourceError(
                 f"{path}: line {number}: contradicts line {first[stem]} about {stem}",
                 fix="keep only the right line",
             )
         first.setdefault(stem, number)
-    return found
+    return credits
 
 
 def _entry(line: str, where: str) -> tuple[str, Credit]:

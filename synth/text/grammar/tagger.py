@@ -321,7 +321,7 @@ def is_doubtful(words: Sequence[str], tags: Sequence[POS], index: int) -> bool:
     able = possible_pos_tags(word)
     if not is_known(word):
         return True
-    if len({each in _CARRYING for each in able}) < 2 or word in _PEOPLE or POS.AUX in able:
+    if len({form in _CARRYING for form in able}) < 2 or word in _PEOPLE or POS.AUX in able:
         return False
     before = tags[index - 1] if index else POS.PUNCT
     qualifies = tags[index + 1 : index + 2] in {(POS.NOUN,), (POS.ADJ,)}

@@ -178,9 +178,9 @@ def mend_in_list(caption: MarkedCaption, index: int) -> Place:
     if len(themes) > 1 or any(_cannot_be_denied(caption, item) for item in denied):
         return None  # "without piano or love theme" may deny the theme alone
     text = _list_text(caption, verb, kept, denied)
-    ours = frozenset(at for item in denied for at in item if at in caption.denied)
+    places = frozenset(at for item in denied for at in item if at in caption.denied)
     start = caption.tokens[opening - verb.count(" ")].start
-    return TextEdit(start, caption.tokens[end - 1].end, text), ours
+    return TextEdit(start, caption.tokens[end - 1].end, text), places
 
 
 def _opener(caption: MarkedCaption, opening: int) -> str | None:
@@ -300,14 +300,14 @@ def mend(
     Returns:
         The new caption and None; or "" and the first tag that stands where no edit is safe.
     """
-    found = MarkedCaption.of(caption, matches, denied, negators)
+    marked = MarkedCaption.of(caption, matches, denied, negators)
     edits: list[TextEdit] = []
-    open_ = set(found.denied)
+    open_ = set(marked.denied)
     while open_:
         first = min(open_)
-        edit = next((each for place in _PLACES if (each := place(found, first))), None)
+        edit = next((made for place in _PLACES if (made := place(marked, first))), None)
         if edit is None or not edit[1] <= open_:
-            return "", found.tokens[first].match
+            return "", marked.tokens[first].match
         edits.append(edit[0])
         open_ -= edit[1]
     text = caption
@@ -333,12 +333,12 @@ def find_sure(
         bare: Whether a thing must stand in a list of things by itself, and nothing may tell how
             it is played or by how many: nothing else is strummed as a guitar is.
     """
-    found = MarkedCaption.of(caption, matches, (), Wordings("", ""))
+    marked = MarkedCaption.of(caption, matches, (), Wordings("", ""))
     return tuple(
         token.match
-        for at, token in enumerate(found.tokens)
-        if token.match and not _is_named(found, at) and _means_music(found, at)
-        if not bare or _is_bare(found, at)
+        for at, token in enumerate(marked.tokens)
+        if token.match and not _is_named(marked, at) and _means_music(marked, at)
+        if not bare or _is_bare(marked, at)
     )
 
 
@@ -417,20 +417,20 @@ def _before_noun(caption: MarkedCaption, index: int) -> Place:
         "there",
     }:
         return None  # "the song is a song that", "there is a tune that is not catchy, being"
-    ours = [at for at in range(opening + 1, last) if at in caption.denied]
-    if not all(at < head and caption.is_form(at, TagForm.ADJECTIVE) for at in ours):
+    places = [at for at in range(opening + 1, last) if at in caption.denied]
+    if not all(at < head and caption.is_form(at, TagForm.ADJECTIVE) for at in places):
         return None
-    if any(is_adverb(caption.at(at - 1)) or _has_company(caption, at) for at in ours):
+    if any(is_adverb(caption.at(at - 1)) or _has_company(caption, at) for at in places):
         return None
     era = range(last + 1, last + 4)
     is_era = (caption.at(era[0]), caption.at(era[1])) == ("from", "the")
     if is_era and caption.is_form(era[2], TagForm.ERA) and era[2] not in caption.denied:
         last = era[2]
-    predicate = f"is {_deny(caption, ours)}"
+    predicate = f"is {_deny(caption, places)}"
     tail = _behind_noun(caption, opening, last, predicate)
     if tail is None:
         return None
-    kept = _join_remaining(caption, range(opening + 1, head), ours)
+    kept = _join_remaining(caption, range(opening + 1, head), places)
     noun = range(head + (caption.at(head) == "music"), last + 1)  # no "music song"
     named = f"{kept} {caption.run(noun)}".strip()
     determiner = caption.spelling(opening)
@@ -438,7 +438,7 @@ def _before_noun(caption: MarkedCaption, index: int) -> Place:
         proper = article(named)
         determiner = proper.capitalize() if determiner[0].isupper() else proper
     start, end = caption.tokens[opening].start, caption.tokens[last].end
-    return TextEdit(start, end, f"{determiner} {named}{tail}"), frozenset(ours)
+    return TextEdit(start, end, f"{determiner} {named}{tail}"), frozenset(places)
 
 
 def _has_company(caption: MarkedCaption, index: int) -> bool:
@@ -482,9 +482,9 @@ def _edge(caption: MarkedCaption, index: int, step: int) -> int:
 def _deny(caption: MarkedCaption, indices: Sequence[int]) -> str:
     """Qualities behind "is": "not happy", "not rock music"."""
     tags = [match.tag for at in indices if (match := caption.tokens[at].match)]
-    said = dict.fromkeys(map(phrase_tag, tags))
-    genres = [each.words for each in said if each.kind is not TagCategory.MOOD]
-    moods = [each.words for each in said if each.kind is TagCategory.MOOD]
+    phrases = dict.fromkeys(map(phrase_tag, tags))
+    genres = [phrase.words for phrase in phrases if phrase.kind is not TagCategory.MOOD]
+    moods = [phrase.words for phrase in phrases if phrase.kind is TagCategory.MOOD]
     return deny_qualities(moods, genres, caption.negators.quality)
 
 
@@ -532,16 +532,16 @@ def _behind_is(caption: MarkedCaption, index: int) -> Place:
     if caption.at(opening) not in {"is", "are"} or not ends:
         return None
     span = [at for at in range(opening + 1, end) if caption.tokens[at].match]
-    ours = [at for at in span if at in caption.denied]
+    places = [at for at in span if at in caption.denied]
     kept = [caption.spelling(at) for at in span if at not in caption.denied]
-    if not ours or opening + 1 >= end:
+    if not places or opening + 1 >= end:
         return None
-    denial = _deny(caption, ours)
+    denial = _deny(caption, places)
     text = f"{enumerate_words(kept)} but {denial}" if kept else denial
     if caption.at(end) == "with":
         text += ","  # "not jazz music without saxophone" may be jazz with it
     start = caption.tokens[opening + 1].start
-    return TextEdit(start, caption.tokens[end - 1].end, text), frozenset(ours)
+    return TextEdit(start, caption.tokens[end - 1].end, text), frozenset(places)
 
 
 _PLACES: Final[tuple[Callable[[MarkedCaption, int], Place], ...]] = (

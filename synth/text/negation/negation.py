@@ -93,8 +93,8 @@ class _Read:
     @property
     def is_list(self) -> bool:
         """Whether it says nothing but tags: "violin, bass, no drums", "bass in a happy song"."""
-        said = {word.key for word in words_of(self.rest)}
-        return said <= words("plain") | words("music") | words("determiner")
+        keys = {word.key for word in words_of(self.rest)}
+        return keys <= words("plain") | words("music") | words("determiner")
 
 
 def find_stated_tags(caption: str, vocabulary: TagVocabulary) -> tuple[Tag, ...]:
@@ -229,9 +229,9 @@ def _draw_absent(
 
 def can_be_denied(tag: Tag) -> bool:
     """Whether a sentence can deny a tag, and it is known what else would say it."""
-    said = phrase_tag(tag)
-    known = families(tag) or said.kind not in {TagCategory.GENRE, TagCategory.MOOD}
-    return bool(known) and not is_vague(tag) and said.form not in {TagForm.NONE, TagForm.THEME}
+    phrase = phrase_tag(tag)
+    known = families(tag) or phrase.kind not in {TagCategory.GENRE, TagCategory.MOOD}
+    return bool(known) and not is_vague(tag) and phrase.form not in {TagForm.NONE, TagForm.THEME}
 
 
 def _insert_tag(read: _Read, tag: Tag, negators: Negators, rng: np.random.Generator) -> str:
@@ -293,8 +293,8 @@ def _edit(
     """The caption with some tags denied in place; None where grammar or sense forbids it."""
     denied = tuple(tag for tag in read.tags if tag in absent)
     kept = tuple(tag for tag in read.tags if tag not in absent)
-    ours = {match for match in read.stated if match.tag in absent}
-    text, unmended = mend(read.caption, read.matches, ours, negators)
+    stated = {match for match in read.stated if match.tag in absent}
+    text, unmended = mend(read.caption, read.matches, stated, negators)
     own = [f"{tag.name} {phrase_tag(tag).words} {phrase_tag(tag).noun}" for tag in read.tags]
     others = [
         other
@@ -311,9 +311,9 @@ def _edit(
 def _restate(read: _Read, mode: NegationExtent, rng: np.random.Generator) -> Negated:
     """The tags of a list that can be said; what it denies is heard where all of it is denied."""
     named = dict.fromkeys(match.tag for match in read.matches)
-    said = [tag for tag in named if phrase_tag(tag).form is not TagForm.NONE]
-    tags = [tag for tag in said if tag in read.tags]
-    missing = [tag for tag in said if tag not in read.tags]
+    sayable = [tag for tag in named if phrase_tag(tag).form is not TagForm.NONE]
+    tags = [tag for tag in sayable if tag in read.tags]
+    missing = [tag for tag in sayable if tag not in read.tags]
     denied = _choose(tags, mode, rng)
     is_full = mode is NegationExtent.FULL
     present = missing if is_full else [tag for tag in tags if tag not in denied]
@@ -323,9 +323,9 @@ def _restate(read: _Read, mode: NegationExtent, rng: np.random.Generator) -> Neg
     if not denied or _contradicts(present, denied):
         return Negated(mode, NegationOutcome.NONE, reason=NegationReason.IMPLIED)
     absent = denied if is_full else (*denied, *missing)
-    told = describe(present, absent, int(rng.integers(FRAMES)))
-    kept = () if is_full else told.present
-    return Negated(mode, NegationOutcome.RESTATED, told.text, denied, kept)
+    sentence = describe(present, absent, int(rng.integers(FRAMES)))
+    kept = () if is_full else sentence.present
+    return Negated(mode, NegationOutcome.RESTATED, sentence.text, denied, kept)
 
 
 def _contradicts(kept: Sequence[Tag], denied: Collection[Tag]) -> bool:

@@ -122,17 +122,17 @@ def _read_denials() -> Mapping[str, Sequence[str]]:
 
 def add_denial(caption: str, tag: Tag, negators: Negators, rng: np.random.Generator) -> str:
     """A short sentence behind the caption; a thing may also join a caption without stop."""
-    said = phrase_tag(tag)
+    phrase = phrase_tag(tag)
     thing = str(rng.choice(negators.thing))
-    lacking = f"{thing} {said.words if thing.split()[-1] == 'no' else said.noun}"
+    lacking = f"{thing} {phrase.words if thing.split()[-1] == 'no' else phrase.noun}"
     caption = caption.rstrip()
     is_open = bool(caption) and caption[-1] not in ".!?"
-    if said.is_thing and is_open:
+    if phrase.is_thing and is_open:
         return f"{caption}, {lacking}"
-    slot = "thing" if said.is_thing else said.kind.value
+    slot = "thing" if phrase.is_thing else phrase.kind.value
     frames = _read_denials().get(slot) or _read_denials()[TagCategory.GENRE.value]
     sentence = str(rng.choice(frames)).format(
-        words=said.words, lacking=lacking, quality=rng.choice(negators.quality)
+        words=phrase.words, lacking=lacking, quality=rng.choice(negators.quality)
     )
     return f"{caption}{'.' if is_open else ''} {sentence}".strip()
 

@@ -111,24 +111,24 @@ def _exchange_sides(part: ClausePart, only: ConnectiveMatch) -> SwapOutcome:
     return to_outcome(part, pieces, only, OrderStep.SWAPPED, *steps)
 
 
-def _cut(part: ClausePart, found: ConnectiveMatch) -> _Sides:
-    start, end = found.start, found.end
+def _cut(part: ClausePart, match: ConnectiveMatch) -> _Sides:
+    start, end = match.start, match.end
     words = part.words
-    if found.kind is Connective.FOLLOWED_BY and words[start - 1] in BE:
+    if match.kind is Connective.FOLLOWED_BY and words[start - 1] in BE:
         start -= 1
-    while start and words[start - 1] in _LEADS[found.kind]:
+    while start and words[start - 1] in _LEADS[match.kind]:
         start -= 1
         if words[start] == ",":
             break
     if words[end : end + 1] == ("which",):
         end += 1
-    if found.kind is Connective.THEN:
+    if match.kind is Connective.THEN:
         while end < len(words) and words[end] in _THEN_LEADS:
             end += 1
     rear = part[end:]
     while len(rear) and rear.tokens[-1].text in STOPS:
         rear = rear[: len(rear) - 1]
-    return _Sides(part[:start], part[start:end], rear, found.kind)
+    return _Sides(part[:start], part[start:end], rear, match.kind)
 
 
 def _swap(sides: _Sides) -> _Made:
@@ -155,16 +155,16 @@ def _swap(sides: _Sides) -> _Made:
         omit_if(may_lack_subject(rear, front.is_under_way()), SwapReason.SHARED_SUBJECT)
     link = sides.link.words
     if sides.kind in _TIMES:
-        heard = are_labels(front, rear) or (is_heard(front) and is_heard(rear))
-        omit_if(not heard, SwapReason.NO_SOUND)
+        are_heard = are_labels(front, rear) or (is_heard(front) and is_heard(rear))
+        omit_if(not are_heard, SwapReason.NO_SOUND)
         omit_if("which" not in link and {",", "and"} & {*link}, SwapReason.FRONTED)
     if "which" in link:
         omit_if({front.shape(), rear.shape()} != {Shape.CLAUSE}, SwapReason.NOT_A_CLAUSE)
     if rear.shape() is Shape.CLAUSE and front.shape() is Shape.GERUND_CLAUSE:
         finite = require(to_finite(front, is_plural(front)), SwapReason.VERB_FORM)
         return (*rear.tokens, *sides.link.tokens, *finite), (OrderStep.FINITE,)
-    told = to_simple(front) if sides.kind in _TIMES else front.tokens
-    return (*rear.tokens, *sides.link.tokens, *told), ()
+    head = to_simple(front) if sides.kind in _TIMES else front.tokens
+    return (*rear.tokens, *sides.link.tokens, *head), ()
 
 
 def _share_auxiliary(sides: _Sides) -> _Made | None:
@@ -177,18 +177,18 @@ def _share_auxiliary(sides: _Sides) -> _Made | None:
     if sides.kind is not Connective.THEN or len(verbs) != 1 or front.words[verbs[0]] not in _SHARED:
         return None
     end = verbs[0] + 1 + (front.words[verbs[0] + 1 : verbs[0] + 2] == ("being",))
-    told = front[end:]
-    if not len(told) or not len(rear) or front.shape() not in _WITH_SUBJECT or rear != rear.core():
+    tail = front[end:]
+    if not len(tail) or not len(rear) or front.shape() not in _WITH_SUBJECT or rear != rear.core():
         return None
     first = rear.after(-1)
-    same = ends_as_gerund(told.words[told.after(-1)]) is ends_as_gerund(rear.words[first])
+    same = ends_as_gerund(tail.words[tail.after(-1)]) is ends_as_gerund(rear.words[first])
     does = rear.tags[first] is POS.VERB and not ends_as_third_person(rear.words[first])
     whole = ClausePart((front.tokens[verbs[0]], *rear.tokens), (POS.AUX, *rear.tags)).shape()
     if not (same and does) or rear.is_attributive(first) or whole not in _SUBJECTLESS:
         return None
     omit_if(is_a_stage(front) or is_a_stage(rear), SwapReason.ONE_EVENT)
     omit_no_events(front, rear)
-    pieces = (*front.tokens[:end], *rear.tokens, *sides.link.tokens, *told.tokens)
+    pieces = (*front.tokens[:end], *rear.tokens, *sides.link.tokens, *tail.tokens)
     return pieces, (OrderStep.CARRIED,)
 
 
@@ -396,9 +396,9 @@ def _balance(probed: Sequence[Probed], size: int | None, seed: int) -> list[Prob
     ]
 
 
-def _holds(each: Probed, kind: Connective) -> bool:
-    return each.outcome.made and each.outcome.connective == kind
+def _holds(probed: Probed, kind: Connective) -> bool:
+    return probed.outcome.made and probed.outcome.connective == kind
 
 
-def _omit(each: Probed, reason: SwapReason) -> Probed:
-    return replace(each, outcome=SwapOutcome.omit(reason, each.outcome.connective))
+def _omit(probed: Probed, reason: SwapReason) -> Probed:
+    return replace(probed, outcome=SwapOutcome.omit(reason, probed.outcome.connective))

@@ -358,11 +358,11 @@ def are_same_words(first: str, second: str) -> bool:
 @lru_cache(maxsize=65_536)
 def spellings(name: str) -> frozenset[Words]:
     """The words of a tag, as named and as said, apart and run together."""
-    found: list[Words] = []
+    spelt: list[Words] = []
     for text in dict.fromkeys((name, spell(name))):
         words = tuple(word.key for word in words_of(text))
-        found += [words, (_run_together(text),)] if words else []
-    return frozenset(found)
+        spelt += [words, (_run_together(text),)] if words else []
+    return frozenset(spelt)
 
 
 def _run_together(name: str) -> str:
