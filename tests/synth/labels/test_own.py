@@ -34,9 +34,9 @@ from synth.labels.lexicon import (
 from synth.sources import open_source, source_class
 from synth.text.label_search import guess_words, search_labels, suggest_words
 from tests.kit.cases import cases
-from tests.kit.tables import read_cases
+from tests.kit.tables import read_data
 
-CASES = read_cases("texts/own_labels.yaml")
+CASES = read_data("texts/own_labels.yaml")
 
 BUDGIE = {"noun": "a budgie", "clause": "a budgie chirps", "gerund": "a budgie chirping"}
 WORDS = st.text("abc '-", min_size=1).map(lambda text: " ".join(text.split())).filter(bool)

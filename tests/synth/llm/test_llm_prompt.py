@@ -16,9 +16,9 @@ from synth.llm.reply import PromptItem, read_reply
 from synth.scene.claim import Claim, claim_from_text, claim_to_text
 from synth.scene.scene import parse
 from tests.kit.cases import cases
-from tests.kit.tables import read_cases
+from tests.kit.tables import read_data
 
-CASES = read_cases("texts/llm_prompts.yaml")
+CASES = read_data("texts/llm_prompts.yaml")
 
 SHIPPED = [
     *("binding-negatives", "order-negatives", "paraphrase", "plausible-scenes"),
@@ -201,7 +201,7 @@ def test_what_is_no_prompt_file(tmp_path: Path, text: bytes | None, reason: str)
 # The second request: what it is told, what it lets through, and errors of files of one's own.
 
 
-VERIFICATIONS = read_cases("texts/verifications.yaml")
+VERIFICATIONS = read_data("texts/verifications.yaml")
 
 BARK_THEN_RAIN = parse("dog + rain")
 PROMPTS = Path(__file__).resolve().parents[3] / "prompts"

@@ -9,9 +9,9 @@ import pytest
 
 from synth.llm.reply import AnswerError, find_violations, make_strict, read_reply, reply_schema
 from tests.kit.cases import cases
-from tests.kit.tables import read_cases
+from tests.kit.tables import read_data
 
-CASES = read_cases("texts/llm_replies.yaml")
+CASES = read_data("texts/llm_replies.yaml")
 
 GOOD = '{"answers": [{"id": "b", "x": 1}, {"id": "ä", "x": "€ \\u00fc"}]}'
 READ = {"b": {"x": 1}, "ä": {"x": "€ ü"}}

@@ -25,9 +25,9 @@ from synth.text.tags.tags import (
     phrase_tag,
 )
 from tests.kit.cases import cases
-from tests.kit.tables import read_cases
+from tests.kit.tables import read_data
 
-CASES = read_cases("texts/tag_captions.yaml")
+CASES = read_data("texts/tag_captions.yaml")
 
 NAMES = {
     "genre": ("rock", "pop", "ambient", "hip hop", "R&B", "jazz", "electronic", "classical"),
