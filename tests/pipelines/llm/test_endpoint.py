@@ -78,6 +78,7 @@ FAULTS = {  # By name: the kind, and whether it is billed.
     "refusal": (FaultKind.REFUSAL, True),
     "content_filter": (FaultKind.CONTENT_FILTER, True),
     "tool_calls": (FaultKind.REFUSAL, True),
+    "function_call": (FaultKind.REFUSAL, True),
     "empty": (FaultKind.EMPTY, True),
     "whitespace": (FaultKind.RUNAWAY, True),
     "repetition": (FaultKind.RUNAWAY, True),

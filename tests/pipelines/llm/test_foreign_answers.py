@@ -150,6 +150,8 @@ def test_content_in_parts_is_joined_and_thoughts_are_left_out(content: Any) -> N
     for raw in (
         answer(completion(choices=[choice])),
         answer(completion(content), **{"content-type": "text/plain"}),
+        answer(completion(choices=[{"message": message, "finish_reason": "tool_calls"}])),
+        events(piece(content), piece("", "function_call", usage=USAGE)),
         events(ping, b"5", b"ping", piece(content), last),
         events(piece(content), piece("", "eos"), {"choices": [], "usage": USAGE}, end=b": bye"),
     ):

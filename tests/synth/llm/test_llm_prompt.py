@@ -102,6 +102,14 @@ def test_text_of_an_item_can_break_neither_template_nor_json(mine: Prompt) -> No
     assert len(lines) == 2
 
 
+def test_marks_in_words_are_taken_of_items_and_answers(mine: Prompt) -> None:
+    item = PromptItem("a", {"caption": "a zoo\xadlogist of \u05d0\u200f"})
+    mine.check_item(item)
+    assert mine.faults(item, {"text": "the zoo\xadlogist of \u05d0\u200f"}) == []
+    with pytest.raises(SpecError, match=r"item 'b': 'caption' holds U\+202E, which is no text"):
+        mine.check_item(PromptItem("b", {"caption": "a \u202edog"}))
+
+
 def test_a_refused_answer_is_asked_for_again_with_the_reason(mine: Prompt) -> None:
     items = [PromptItem("a", {"caption": "x"}), PromptItem("b", {"caption": "y"})]
     said = mine.messages(items, {"b": NASTY, "gone": "no"})[-1]["content"].split("\n")

@@ -109,7 +109,9 @@ def test_what_is_not_strict_is_refused_by_place(schema: Any, reason: str) -> Non
     [
         *CASES["violations"],
         (TEXT, "\ud800", "no text"),
-        (TEXT, "a \u202edog\u202c", "no text"),
+        (TEXT, "a \u202edog", "holds U+202E, which is no text"),
+        (TEXT, "a \u2066dog\u2069", "holds U+2066"),
+        (TEXT, "a zoo\xadlogist of \u05d0\u200f", ""),
         ({"type": "array", "items": TEXT}, ("a",), "not tuple"),
     ],
 )

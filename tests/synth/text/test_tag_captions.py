@@ -121,6 +121,13 @@ def test_tags_that_are_not_listed_go_by_category_or_last_word() -> None:
         "no vocals",
         "New Orleans brass band music",
     ]
+    titles = ("Power Tool", "Wind Chime", "Hip Hop Music", "French horn")
+    assert [phrase_tag(Tag("instrument", name)).words for name in titles] == [
+        "power tool",
+        "wind chime",
+        "hip hop music",
+        "French horn",
+    ]
     assert phrase_tag(Tag("genre", "zydeco")).form is TagForm.ADJECTIVE
     assert phrase_tag(Tag("", "1970s")).form is TagForm.ERA
     assert phrase_tag(Tag("", "wake up call")).form is TagForm.NONE
