@@ -21,7 +21,7 @@ from pipelines.frozen.make import list_queries
 from synth.base.progress import Silent
 from synth.corpus.corpus import Corpus
 from tests.kit.builds import segue_here
-from tests.kit.cases import read_data
+from tests.kit.tables import read_data
 from train.bench.opening import RandomModel
 from train.data.split import SplitData
 
@@ -201,7 +201,7 @@ def test_the_control_says_whether_playing_backwards_does_what_it_must(
 
 def test_a_set_that_is_answered_with_windows_is_scored_by_predictions(tmp_path: Path) -> None:
     path = tmp_path / "when-v1.yaml"
-    path.write_text(yaml.safe_dump(read_data("sets/moments")), encoding="utf-8")
+    path.write_text(yaml.safe_dump(read_data("sets/moments.yaml")), encoding="utf-8")
     built = segue_here("bench", "build", path, "--out", tmp_path, "--workers", "0")
     assert "--to moments" in built.stdout
     (record,) = read_records(tmp_path)

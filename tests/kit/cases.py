@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 Test = Callable[..., None]
 
@@ -62,11 +61,3 @@ def own(fixtures: dict[str, Any], number: int, patch: pytest.MonkeyPatch) -> dic
         given["tmp_path"] = given["tmp_path"] / f"case-{number}"
         given["tmp_path"].mkdir()
     return given
-
-
-DATA = Path(__file__).resolve().parents[1] / "data"
-
-
-def read_data(name: str) -> Any:
-    """What a file of `tests/data` holds: a table with a line a case, settings, or a description."""
-    return yaml.safe_load((DATA / f"{name}.yaml").read_text(encoding="utf-8"))

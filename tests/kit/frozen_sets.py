@@ -8,10 +8,10 @@ from typing import Any
 import yaml
 
 from tests.kit.builds import segue_here
-from tests.kit.cases import read_data
+from tests.kit.tables import read_data
 
-DESCRIPTION = read_data("sets/order")
-COMPOSED = read_data("sets/composed")
+DESCRIPTION = read_data("sets/order.yaml")
+COMPOSED = read_data("sets/composed.yaml")
 
 
 def make_sets(folder: Path, description: dict[str, Any] = DESCRIPTION) -> Path:

@@ -176,8 +176,8 @@ class LlmServer:
             text, finish = text[: min(len(text) // 2, 4 * limit)], "length"
         elif fault == "content_filter":
             text, finish = text[:5], "content_filter"
-        elif fault == "tool_calls":
-            text, finish = "", "tool_calls"
+        elif fault in ("tool_calls", "function_call"):
+            text, finish = "", fault
         elif fault == "refusal":
             text, refusal = "", "I cannot help with that."
         elif fault in ("empty", "whitespace", "repetition"):

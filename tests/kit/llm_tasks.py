@@ -18,8 +18,8 @@ from pipelines.llm.wire.errors import Policy
 from pipelines.llm.wire.request import Capabilities, Reply, Request
 from synth.base.progress import Silent
 from synth.llm.prompt import Prompt
-from tests.kit.cases import DATA
 from tests.kit.llm_server import LlmServer
+from tests.kit.tables import DATA
 
 KEY = "sk-test-4f9c2a7be1d04c55"
 KEY_VARIABLE = "SEGUE_TEST_KEY"

@@ -17,6 +17,6 @@ def read_rows(name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(line for line in file if not line.startswith("#")))
 
 
-def read_cases(name: str) -> Any:
-    """What a YAML file holds."""
+def read_data(name: str) -> Any:
+    """What a YAML or JSON file holds: a table with a line a case, settings, or a description."""
     return yaml.safe_load((DATA / name).read_text(encoding="utf-8"))

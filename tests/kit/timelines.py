@@ -39,7 +39,7 @@ def heard_timelines(draw: st.DrawFn, labels: tuple[str, ...]) -> Timeline:
     for label in draw(st.lists(st.sampled_from(labels), min_size=1, max_size=4)):
         edges = sorted(draw(st.sets(st.integers(0, FRAMES), max_size=8)))
         faint = tuple(Stretch(*pair) for pair in zip(edges[::2], edges[1::2], strict=False))
-        first, last = draw(st.integers(0, FRAMES)), draw(st.integers(0, FRAMES))
+        first, last = sorted(draw(st.tuples(st.integers(0, FRAMES), st.integers(0, FRAMES))))
         sounds.append((label, cut(faint, first, last) if first < last else (), faint))
     return placed(*sounds)
 

@@ -65,7 +65,9 @@ def test_a_corpus_without_before_trains_by_default(
     assert train(config).finished
 
 
-def test_no_times_train_by_default(build_corpus: Callable[..., Path], tmp_path: Path) -> None:
+def test_a_corpus_without_times_trains_by_default(
+    build_corpus: Callable[..., Path], tmp_path: Path
+) -> None:
     corpus = build_corpus(
         source={"jam": {"tracks": 10}}, recipe={"negation": {}}, splits={"train": 0.9, "test": 0.1}
     )

@@ -444,7 +444,9 @@ def fill(places: Places, shards: list[ShardPlan]) -> None:
         places.receipt_path(shard.shard).write_text(canonical_json(asdict(receipt)))
 
 
-def test_of_others_only_receipts_that_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_receipts_that_fit_are_taken_from_other_versions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for version in range(VERSIONS):
         fill(Places(Store(tmp_path), "tiny", f"v{version}"), plan_of(10 * version))
     (tmp_path / "data_manifests" / "tiny" / "unplanned").mkdir()

@@ -31,7 +31,8 @@ from synth.base.errors import SegueError
 from synth.base.progress import Silent
 from synth.sources.procedural.sources import Foley
 from synth.sources.selection import split_finder
-from tests.kit.cases import cases, read_data
+from tests.kit.cases import cases
+from tests.kit.tables import read_data
 
 SHORT = "is too short: {} s of sound; a crossfade of 0.5 s needs 1 s"
 SPLITS: dict[SplitName, list[str]] = {"train": ["train", "extra"], "test": ["test"]}
@@ -263,7 +264,7 @@ def apply_remedies(values: dict[str, Any], told: str) -> dict[str, Any]:
     return changed
 
 
-@cases(("library", "recipe", "more", "cause"), read_data("findings/remedies"))
+@cases(("library", "recipe", "more", "cause"), read_data("findings/remedies.yaml"))
 def test_the_setting_that_is_named_works(
     library: Library,
     recipe: dict[str, Any],
@@ -285,7 +286,7 @@ def test_the_setting_that_is_named_works(
     assert [line for line in after if cause in line or "none of" in line] == []
 
 
-@cases(("library", "recipe", "splits", "told"), read_data("findings/causes"))
+@cases(("library", "recipe", "splits", "told"), read_data("findings/causes.yaml"))
 def test_where_no_setting_helps_the_cause_is_told(
     library: Library,
     recipe: dict[str, Any],
@@ -337,7 +338,7 @@ def test_a_split_that_has_no_clip_is_the_cause(
     assert "empty file" not in line
 
 
-@cases(("reasons", "stage", "remedy"), read_data("findings/reasons"))
+@cases(("reasons", "stage", "remedy"), read_data("findings/reasons.yaml"))
 def test_remedies_of_other_reasons(reasons: Sequence[str], stage: str, remedy: str) -> None:
     assert find_remedy([{"reason": reason, "stage": stage} for reason in reasons]) == remedy
 

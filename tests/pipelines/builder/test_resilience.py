@@ -235,7 +235,7 @@ def test_an_export_goes_on_after_a_full_disk(disk: Disk, tiny_corpus: Path, tmp_
 
 
 @pytest.mark.slow
-def test_no_room_for_prefects_own_server_is_one_clear_error(
+def test_a_disk_without_room_for_prefects_own_server_is_one_clear_error(
     disk: Disk, tiny_corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("PREFECT_API_URL", raising=False)
@@ -269,6 +269,9 @@ def test_full_disks_of_who_is_not_root_in_a_namespace(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stdout
     assert "skipped" not in done.stdout
+    passed = re.search(r"(\d+) passed", done.stdout)
+    assert passed
+    assert int(passed[1]) >= 6, done.stdout
 
 
 @pytest.mark.parametrize(

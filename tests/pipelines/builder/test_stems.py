@@ -28,8 +28,9 @@ from synth.export.items import list_shards
 from synth.recipes import recipe_class, recipe_names
 from synth.scene.scene import from_text
 from tests.kit.builds import TINY, merged
-from tests.kit.cases import cases, read_data
+from tests.kit.cases import cases
 from tests.kit.libraries import RATE, sound, write_csv
+from tests.kit.tables import read_data
 
 RECIPES: dict[str, dict[str, Any]] = {
     "acba": {"pairs": 8},
@@ -142,7 +143,7 @@ def test_they_change_neither_the_plan_nor_specs_without_them() -> None:
 # `acba` from caption files to shards.
 
 
-CAPTIONS = read_data("findings/acba_captions")
+CAPTIONS = read_data("findings/acba_captions.yaml")
 
 
 @pytest.fixture(scope="module")

@@ -392,7 +392,9 @@ def corpus_a(corpus: Callable[..., Path]) -> Path:
     return corpus("first", TAKES_A)
 
 
-def test_shared_recordings_and_sounds(corpus: Callable[..., Path], corpus_a: Path) -> None:
+def test_shared_recordings_and_sounds_are_found(
+    corpus: Callable[..., Path], corpus_a: Path
+) -> None:
     """Another label, another name, another codec, another level, an excerpt: the same sounds."""
     copies = [
         ("bark", "a", "youtube/1", 0.5 * TAKES_A[0][3]),

@@ -144,7 +144,7 @@ def test_disks_are_tried_and_left_as_they_were_and_stores_are_not_tried(tmp_path
 
 
 @pytest.mark.skipif(os.name == "nt", reason="locks are of another kind there")
-def test_no_locks_on_a_disk_are_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_without_locks_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "hold_lock", lambda *_: nullcontext())
     check = by_name(machine.check_disks(tmp_path))[f"--out {tmp_path}"]
     assert check.state is CheckState.WRONG

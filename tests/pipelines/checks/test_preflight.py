@@ -244,7 +244,9 @@ def test_what_is_accepted_gives_every_rank_equal_steps_and_what_is_refused_has_a
         assert min(split.share(training).units_of_ranks) > 0
 
 
-def test_a_batch_that_ranks_cannot_share(tiny: Callable[..., Spec], tmp_path: Path) -> None:
+def test_training_that_cannot_be_foretold_is_refused(
+    tiny: Callable[..., Spec], tmp_path: Path
+) -> None:
     for training, fix in (
         (Training(8, 1, 4), "--batch 8 or more"),
         (Training(8, 1, 250), "--batch 248 or --batch 256"),

@@ -32,7 +32,8 @@ from synth.corpus.schema import read_timeline
 from synth.scene.activity import measure, unite
 from synth.sources import SOURCES, source_class
 from tests.kit.builds import PLAIN, ask_segue, flip, invoke, segue, segue_here
-from tests.kit.cases import cases, read_data
+from tests.kit.cases import cases
+from tests.kit.tables import read_data
 
 
 @pytest.mark.slow
@@ -77,7 +78,7 @@ def test_errors_are_one_line_with_the_fix_and_a_traceback_for_who_asks(tmp_path:
     assert "SpecError" in failed.stderr
 
 
-USAGE = read_data("cli/usage")
+USAGE = read_data("cli/usage.yaml")
 USAGE += ((f"{old} a b", f"Instead of `segue {old}` use {new}.") for old, new in GUESSED.items())
 """What is typed, and what is told."""
 
@@ -205,7 +206,7 @@ def test_a_place_that_cannot_be_written_is_told_with_a_fix() -> None:
     ]
 
 
-@cases(("words", "told"), read_data("cli/useless_options"))
+@cases(("words", "told"), read_data("cli/useless_options.yaml"))
 def test_options_that_count_for_nothing_are_refused(words: str, told: str) -> None:
     done = segue_here(*words.split())
     assert done.returncode == 1

@@ -12,7 +12,8 @@ from pipelines.config.prefect_server import find_server
 from pipelines.config.spec import Spec
 from synth.base.errors import SegueError
 from synth.base.progress import Silent
-from tests.kit.cases import cases, read_data
+from tests.kit.cases import cases
+from tests.kit.tables import read_data
 
 NIGHT = "http://127.0.0.1:4200/api"
 PROFILES = """\
@@ -47,7 +48,7 @@ def test_where_a_server_is_configured(monkeypatch: pytest.MonkeyPatch, home: Pat
     assert not find_server()
 
 
-@cases(("files", "address"), read_data("cli/prefect_files"))
+@cases(("files", "address"), read_data("cli/prefect_files.yaml"))
 def test_files_are_read_as_prefect_does(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, files: dict[str, str], address: str
 ) -> None:

@@ -332,14 +332,14 @@ def test_what_is_known_of_a_word(word: list[str], said: str) -> None:
 
 
 def test_labels_without_words_are_all_told(tmp_path: Path) -> None:
-    for label in ("RAIN", "budgie", "klaxon"):
+    for label in ("RAIN", "budgie", "klaxon", "pe\u0301pin", "e\u0301cho"):
         (tmp_path / "sounds" / label).mkdir(parents=True)
         (tmp_path / "sounds" / label / "0.wav").touch()
     spec = tmp_path / "mine.yaml"
-    words = {"klaxon": {"like": "siren"}}
+    words = {"klaxon": {"like": "siren"}, "\xe9cho": {"like": "dog"}}
     source = {"folder": {"root": "sounds"}}
     text = {"corpus": "mine", "source": source, "recipe": "triplets", "labels": words}
     spec.write_text(yaml.safe_dump(text))
     found = json.loads(invoke(labels_command, str(spec), "--json").output)
-    assert found["unlisted"] == ["budgie"]
+    assert found["unlisted"] == ["budgie", "p\xe9pin"]
     assert yaml.safe_load(found["yaml"])["labels"]["budgie"]["noun"] == "a budgie"

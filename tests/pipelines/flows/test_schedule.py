@@ -52,9 +52,9 @@ from synth.base.errors import CorpusError, SegueError, SpecError
 from synth.base.progress import Silent
 from synth.corpus.corpus import LATEST_FILE, QUARANTINE_FILE, SAMPLES_FILE
 from tests.kit.builds import TINY, UNCERTIFIED, product, rewrite_rows, segue_here
-from tests.kit.cases import read_data
 from tests.kit.prefect_database import lend_database
 from tests.kit.started import marked, start_segue
+from tests.kit.tables import read_data
 from tests.kit.waiting import PATIENCE_S, wait_for
 
 NIGHTS = 2
@@ -358,7 +358,7 @@ def by_name(gates: list[Gate]) -> dict[str, Gate]:
 
 
 def test_wrong_settings_are_one_clear_error(tmp_path: Path) -> None:
-    for value, complaint in read_data("flows/wrong_nights"):
+    for value, complaint in read_data("flows/wrong_nights.yaml"):
         with pytest.raises(SpecError, match=r"tiny\.nightly\.yaml") as caught:
             read_nightly(settings_file(tmp_path, value))
         assert complaint in str(caught.value)

@@ -19,11 +19,11 @@ from pipelines.frozen.digests import read_published
 from synth.base.errors import SegueError, SpecError
 from synth.sources import source_class
 from tests.kit.builds import segue_here
-from tests.kit.cases import read_data
 from tests.kit.started import count_receipts, kill, start_segue
+from tests.kit.tables import read_data
 from tests.kit.waiting import wait_for
 
-DESCRIPTION = read_data("sets/order_of_shards")
+DESCRIPTION = read_data("sets/order_of_shards.yaml")
 
 
 @pytest.fixture
@@ -182,7 +182,9 @@ def test_every_set_that_ships_is_published_over_foley_and_fits_its_sources(tmp_p
 
 
 @pytest.mark.slow
-def test_a_shipped_set_is_published(bench: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+def test_a_shipped_set_is_what_is_published(
+    bench: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
     found = bench("--workers", "0", name="presence-v5")
     assert found["sets"][0]["published"], found
     (record,) = read_records(tmp_path / "out")

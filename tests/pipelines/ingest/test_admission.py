@@ -13,6 +13,7 @@ from dataclasses import asdict
 from itertools import product
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -412,6 +413,16 @@ def test_text_that_is_not_utf_8_is_quarantined() -> None:
     assert ["is not UTF-8" in ref.refusal for ref in refs] == [True] * 6
     for ref in refs:
         assert b"caf\\\\udce9" in json.dumps(asdict(ref), ensure_ascii=False).encode()
+
+
+def test_labels_captions_and_tags_of_any_library_are_tidied_alike() -> None:
+    texts = ("cafe\u0301\u200b", "caf\xe9", "\u200b", "dog  bark")
+    tags = tuple(Tag("genre", text) for text in texts)
+    listed = ClipRef("a/0", "b.wav", texts, captions=texts, tags=tags)
+    (ref,) = list_refs(SimpleNamespace(refs=lambda: iter([listed])))
+    assert ref.labels == ("caf\xe9", "dog  bark")
+    assert ref.captions == ("caf\xe9", "caf\xe9", "dog  bark")
+    assert ref.tags == (Tag("genre", "caf\xe9"), Tag("genre", "dog  bark"))
 
 
 # Damaged files by the hundred: none may crash or hang an ingest, and all are accounted for. A

@@ -25,9 +25,9 @@ from pipelines.llm.wire.request import (
     bound_tokens,
     estimate_tokens,
 )
-from tests.kit.cases import read_data
 from tests.kit.llm_server import LlmServer
 from tests.kit.llm_tasks import KEY, ask_once, captions, items_of, obliging, run
+from tests.kit.tables import read_data
 
 SCHEMA = '{"properties":{"captions":{"type":"string"}},"required":["captions"],"type":"object"}'
 ASKED = Request("caption", 1, "tiny", (("user", "A dog barks."),), SCHEMA, 200, 0.7, 7)
@@ -78,6 +78,7 @@ FAULTS = {  # By name: the kind, and whether it is billed.
     "refusal": (FaultKind.REFUSAL, True),
     "content_filter": (FaultKind.CONTENT_FILTER, True),
     "tool_calls": (FaultKind.REFUSAL, True),
+    "function_call": (FaultKind.REFUSAL, True),
     "empty": (FaultKind.EMPTY, True),
     "whitespace": (FaultKind.RUNAWAY, True),
     "repetition": (FaultKind.RUNAWAY, True),
@@ -272,7 +273,7 @@ def probed(server: LlmServer, key: str = "none") -> Capabilities:
     return asyncio.run(work())
 
 
-@pytest.mark.parametrize(("name", "options", "expected"), read_data("llm/flavours"))
+@pytest.mark.parametrize(("name", "options", "expected"), read_data("llm/flavours.yaml"))
 def test_each_flavour_is_found_out(
     name: str, options: dict[str, Any], expected: dict[str, Any]
 ) -> None:

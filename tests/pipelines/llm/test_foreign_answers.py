@@ -16,7 +16,6 @@ from pipelines.llm.wire.batch_api import collect, find_ended, submit
 from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings
 from pipelines.llm.wire.errors import AttemptError, FaultKind
 from pipelines.llm.wire.request import Reply, Request, Usage, find_worst_usage
-from tests.kit.cases import read_data
 from tests.kit.llm_server import LlmServer, Raw
 from tests.kit.llm_tasks import (
     KEY,
@@ -28,6 +27,7 @@ from tests.kit.llm_tasks import (
     run,
     write_rows,
 )
+from tests.kit.tables import read_data
 
 ASKED = Request("caption", 1, "tiny", (("user", "A dog barks."),), "", 50, 0.7, None)
 WORST = find_worst_usage(ASKED)
@@ -64,7 +64,7 @@ def fault(raw: Raw) -> AttemptError:
     return caught.value
 
 
-ERRORS = read_data("llm/errors")
+ERRORS = read_data("llm/errors.yaml")
 ERRORS.append([{"error": {"code": "9" * 5000, "message": "no credits"}}, "SERVER"])
 
 
@@ -150,6 +150,8 @@ def test_content_in_parts_is_joined_and_thoughts_are_left_out(content: Any) -> N
     for raw in (
         answer(completion(choices=[choice])),
         answer(completion(content), **{"content-type": "text/plain"}),
+        answer(completion(choices=[{"message": message, "finish_reason": "tool_calls"}])),
+        events(piece(content), piece("", "function_call", usage=USAGE)),
         events(ping, b"5", b"ping", piece(content), last),
         events(piece(content), piece("", "eos"), {"choices": [], "usage": USAGE}, end=b": bye"),
     ):
@@ -158,7 +160,7 @@ def test_content_in_parts_is_joined_and_thoughts_are_left_out(content: Any) -> N
         assert (reply.text, reply.usage) == ("Rain falls.", Usage(5, 3))
 
 
-@pytest.mark.parametrize("usage", read_data("llm/impossible_usage"))
+@pytest.mark.parametrize("usage", read_data("llm/impossible_usage.yaml"))
 def test_impossible_usage_counts_as_the_worst(usage: Any) -> None:
     for raw in (answer(completion(usage=usage)), events(piece("Rain", "stop", usage=usage))):
         with LlmServer(raw=raw) as server:

@@ -105,7 +105,9 @@ def expected(model: Rewriter, prompt: Prompt, row: dict[str, Any]) -> tuple[str,
 
 
 @pytest.mark.parametrize("batch", [False, True])
-def test_verdicts_are_the_draws(tmp_path: Path, rows: list[dict[str, Any]], batch: bool) -> None:
+def test_verdicts_are_those_that_the_model_draws(
+    tmp_path: Path, rows: list[dict[str, Any]], batch: bool
+) -> None:
     model = Rewriter(rows, RATES)
     source = write_rows(tmp_path / "captions.jsonl", captions(rows))
     with LlmServer(model, key=KEY) as server:

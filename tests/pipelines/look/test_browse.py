@@ -104,7 +104,9 @@ def test_audio_that_cannot_be_is_refused(corpus: Corpus, tmp_path: Path) -> None
             BrowsedCorpus.open(variant(corpus, tmp_path / str(number), edit))
 
 
-def test_long_searches_are_stopped(page: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_and_slow_searches_are_stopped(
+    page: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for text, place in product(("a" * 5000, "a " * 200), ("/", "/results")):
         answer = page.get(place, params={"text": text})
         assert answer.status_code == 400
@@ -385,7 +387,9 @@ def test_what_the_data_says_is_text_and_never_markup(
     assert "<script>alert" not in refused.text
 
 
-def test_only_this_server_is_named(page: TestClient, rows: list[Row]) -> None:
+def test_only_requests_that_name_this_server_are_answered(
+    page: TestClient, rows: list[Row]
+) -> None:
     own = ["127.0.0.1:8765", "localhost:8765", "[::1]:8765"]
     others = ["evil.example:8765", "127.0.0.1.evil.example", "127.0.0.1@evil.example"]
     others += ["192.168.1.7:8765", "[", ""]

@@ -97,7 +97,7 @@ def test_a_sibling_plays_beside_the_sample(reader: Reader, address: str) -> None
     until_shown(page, opened)
 
 
-def test_filters_change_no_page(reader: Reader, address: str, corpus: Corpus) -> None:
+def test_filters_do_not_leave_the_page(reader: Reader, address: str, corpus: Corpus) -> None:
     page = reader.open(address)
     page.evaluate("window.same = true")
     count = corpus.samples().column("relation").to_pylist().count("while")

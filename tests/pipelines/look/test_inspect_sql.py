@@ -20,7 +20,7 @@ from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import Corpus
 from synth.scene.scene import from_json
 from synth.scene.timeline import timeline
-from tests.kit.cases import read_data
+from tests.kit.tables import read_data
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "manifests.md"
 EXAMPLES = re.findall(r"```sql\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
@@ -238,7 +238,7 @@ def test_json_is_one_line_with_all_rows(folder: Path, capsys: pytest.CaptureFixt
 
 
 def test_a_value_that_would_be_told_wrongly_is_refused(database: Database, tmp_path: Path) -> None:
-    for value, told in read_data("look/refused_values"):
+    for value, told in read_data("look/refused_values.yaml"):
         query = f"SELECT {value} AS v"
         assert f"column 'v' {told}" in refused(database, query).message
         with pytest.raises(SpecError, match=told), database.ask(query) as answer:

@@ -283,7 +283,9 @@ def test_a_lost_receipt_is_named(old: Places) -> None:
 
 
 @pytest.mark.parametrize("then", ["reproduce", "gc"])
-def test_a_killed_one_goes_on(old: Places, monkeypatch: pytest.MonkeyPatch, then: str) -> None:
+def test_a_killed_reproduction_goes_on_or_is_cleared(
+    old: Places, monkeypatch: pytest.MonkeyPatch, then: str
+) -> None:
     whole = remove(old)
     removed = product(old.out)
     made: list[str] = []

@@ -109,7 +109,9 @@ def test_gc_at_a_store_frees_what_it_said(folder: Path, url: str, old: str) -> N
     assert f"`segue rebuild {url}/{old}`" in told.value.fix
 
 
-def test_a_building_machine_blocks_gc_at_a_store(folder: Path, url: str, old: str) -> None:
+def test_a_building_machine_blocks_gc_and_reproducing_at_a_store(
+    folder: Path, url: str, old: str
+) -> None:
     lease = take_lease(Remote(f"file://{folder}"), "data_manifests/tiny/.lease", "another machine")
     with unchanged(folder), pytest.raises(CorpusError, match="is building this corpus"):
         collect_garbage(Path(url), keep=1)
@@ -253,7 +255,9 @@ def test_a_store_of_one_process_is_refused_to_others_before_any_work(
         read_request(tiny_file(), None, Path("memory://x"))
 
 
-def test_anothers_stage_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_stage_of_another_process_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     out = choose_stage(f"memory:/{tmp_path}", tmp_path / "stage")
     monkeypatch.setattr(os, "getpid", lambda: 1)
     with pytest.raises(StorageError, match=r"lives in process \d+ only, and this is another"):

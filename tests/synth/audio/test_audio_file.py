@@ -22,7 +22,7 @@ from synth.base.errors import ClipError, CorpusError
 from synth.corpus.shards import decode_audio
 from synth.sources.reading.files import to_mono
 from tests.kit.cases import cases
-from tests.kit.tables import read_cases
+from tests.kit.tables import read_data
 
 
 def encoded(audio: np.ndarray, rate: int, kind: str, subtype: str | None = None) -> bytes:
@@ -75,7 +75,7 @@ def test_what_is_no_audio_is_a_clip_error(suffix: str, data: bytes) -> None:
 
 # Truncation
 
-ENCODINGS = read_cases("audio/encodings.yaml")
+ENCODINGS = read_data("audio/encodings.yaml")
 
 
 @cases(("kind", "subtype"), ENCODINGS["libsndfile"])

@@ -6,9 +6,12 @@ import io
 import json
 import os
 import pickle
+import unicodedata
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.table import Table
 
 from synth.base import errors
@@ -19,6 +22,7 @@ from synth.base.doors import (
     plain_text,
     read_json,
     read_regular,
+    tidy_text,
 )
 from synth.base.errors import (
     CorpusError,
@@ -110,6 +114,35 @@ def test_json_of_every_kind_is_read_as_it_is() -> None:
         assert parse_json(json.dumps(value), "x") == value
         assert parse_json(json.dumps(value, ensure_ascii=False).encode(), "x") == value
         assert parse_json(json.dumps(value).encode("utf-8-sig"), "x") == value
+
+
+TIDIED = {
+    "e\u200b\u0301": "\xe9",  # what is between them is no more
+    "dog\nbarks\x01\u202e": "dog barks",
+    "dog\xa0 \u2028bark": "dog bark",
+    # A joiner that Persian is spelt with.
+    "\u0645\u06cc\u200c\u062e": "\u0645\u06cc\u200c\u062e",
+    "dog  bark": "dog  bark",  # there are folders of such names
+    "\u200d": "",
+    "\u200b \u200c": "",
+}
+
+
+@pytest.mark.xfail(reason="a space between letters without width passes for text")
+def test_nothing_is_left_of_letters_without_width() -> None:
+    assert tidy_text("\u200d \u200d") == ""
+
+
+@cases(("text", "tidied"), TIDIED.items())
+def test_texts_of_others_are_tidied_where_they_must(text: str, tidied: str) -> None:
+    assert tidy_text(text) == tidied
+
+
+@given(st.text("ae \n\t\xa0\u0301\xe9\xad\u200b\u200c\u200d\u202e\u2028\uac00\u11a8"))
+def test_a_tidied_text_stays_as_it_is(text: str) -> None:
+    tidied = tidy_text(text)
+    assert tidy_text(tidied) == tidied
+    assert unicodedata.is_normalized("NFC", tidied)
 
 
 def test_foreign_text_moves_no_cursor() -> None:

@@ -35,7 +35,7 @@ from synth.scene.timeline import duration, timeline
 from synth.truth.relations import Tolerance
 from synth.truth.truth import Hearing, proves, refutes
 from tests.kit.cases import cases
-from tests.kit.tables import read_cases
+from tests.kit.tables import read_data
 
 # The run-time type checker samples containers with `random`, also inside strategies.
 pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")
@@ -77,7 +77,7 @@ def group(
     return dealer.deal(members, claims)
 
 
-GROUPS = [[*map(parse, texts)] for texts in read_cases("texts/narratives.yaml")["groups"]]
+GROUPS = [[*map(parse, texts)] for texts in read_data("texts/narratives.yaml")["groups"]]
 
 
 def check(dealt: Sequence[CaptionSet], statements: Sequence[Scene], limit: int) -> None:

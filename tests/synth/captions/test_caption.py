@@ -34,7 +34,7 @@ from synth.labels.lexicon import Phrase, shipped_phrases, wordings
 from synth.scene.claim import Count, Measured, Part, Quantity
 from synth.scene.scene import Concat, Event, Overlay, Scene
 from tests.kit.cases import cases
-from tests.kit.tables import read_cases
+from tests.kit.tables import read_data
 from tests.synth.truth.cases import read_claim
 
 A, B = Event("a"), Event("b")
@@ -169,7 +169,7 @@ def test_braces_in_labels_are_no_template(label: str) -> None:
 # Measures in words: every sentence is of the table, and fits what it is said of.
 
 
-CASES = read_cases("texts/measures.yaml")
+CASES = read_data("texts/measures.yaml")
 
 RATE = 16_000
 DOG, RAIN = Event("dog"), Event("rain")

@@ -25,11 +25,11 @@ from synth.scene.edit import meaning, rename_labels
 from synth.scene.scene import Concat, Event, Overlay, Scene, operands, parse
 from synth.scene.timeline import Timeline
 from tests.kit.cases import cases
-from tests.kit.tables import read_cases
+from tests.kit.tables import read_data
 from tests.kit.timelines import FRAMES, heard_timelines, placed
 from tests.synth.truth.cases import read_claim
 
-CASES = read_cases("texts/narratives.yaml")
+CASES = read_data("texts/narratives.yaml")
 
 LETTERS = "abcdefghijkl"
 A, B, C, D = map(Event, LETTERS[:4])

@@ -37,7 +37,7 @@ from synth.sources.reading.files import FileSource
 from synth.sources.sounds.esc50 import Esc10, Esc50
 from tests.kit.cases import cases
 from tests.kit.known_sounds import RATE, clip, event, noise, tone
-from tests.kit.tables import read_cases
+from tests.kit.tables import read_data
 
 THIRDS = (range(11), range(11, 22), range(22, 32))
 
@@ -304,7 +304,7 @@ def test_every_two_splits_are_compared() -> None:
 # Block lists: what they hold back and why; lists that cannot be read are told of.
 
 
-CASES = read_cases("texts/block_lists.yaml")
+CASES = read_data("texts/block_lists.yaml")
 
 
 def catalogue_file(path: Path, rows: list[dict[str, Any]], *names: str) -> Path:

@@ -21,9 +21,9 @@ from synth.corpus.licence import (
 )
 from synth.sources.selection import Allowed, withdraw_unlicensed
 from tests.kit.cases import cases
-from tests.kit.tables import read_cases
+from tests.kit.tables import read_data
 
-CASES = read_cases("corpus/licences.yaml")
+CASES = read_data("corpus/licences.yaml")
 
 CC = "https://creativecommons.org"
 

@@ -49,7 +49,7 @@ from synth.scene.timeline import timeline
 from synth.truth.relations import Tolerance
 from synth.truth.truth import proves, refutes
 from tests.kit.cases import cases
-from tests.kit.tables import read_cases
+from tests.kit.tables import read_data
 
 RATE = 16_000
 CLIPS = {
@@ -282,7 +282,7 @@ def test_every_sample_has_the_same_fields() -> None:
 
 
 def test_events_are_in_seconds_with_licence_and_credit() -> None:
-    assert document(ROWS[0], CLIPS)["events"] == read_cases("corpus/events.yaml")
+    assert document(ROWS[0], CLIPS)["events"] == read_data("corpus/events.yaml")
 
 
 def test_frames_of_40_ms_tell_where_each_sound_is_heard() -> None:

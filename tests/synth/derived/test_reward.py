@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from synth.derived import reward as module
 from synth.derived.reward import MOST_CHARACTERS, find_answer, reward, score, wrap
 from tests.kit.cases import cases
-from tests.kit.tables import read_cases
+from tests.kit.tables import read_data
 
-CASES = read_cases("texts/rewards.yaml")
+CASES = read_data("texts/rewards.yaml")
 
 
 @cases(("kind", "answer", "solution", "right"), CASES["answers"])

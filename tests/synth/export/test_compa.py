@@ -20,10 +20,10 @@ from synth.scene.scene import Concat, Event, Overlay, Scene, parse
 from synth.sources.sounds.esc50 import Esc50
 from tests.kit.cases import cases
 from tests.kit.export_corpora import Exported, built
-from tests.kit.tables import read_cases
+from tests.kit.tables import read_data
 from train.bench.tables import compa_benchmark
 
-CASES = read_cases("texts/notation.yaml")
+CASES = read_data("texts/notation.yaml")
 
 # CompA
 

@@ -51,9 +51,9 @@ from synth.labels.words import APOSTROPHES, COMPOUND, plain_words, tokenize, wor
 from synth.sources.procedural.foley import CLASSES
 from synth.sources.sounds.esc50 import ESC50_NAMES
 from tests.kit.cases import cases
-from tests.kit.tables import read_cases, read_rows
+from tests.kit.tables import read_data, read_rows
 
-CASES = read_cases("texts/lexicon.yaml")
+CASES = read_data("texts/lexicon.yaml")
 
 ORDER = {"second", "later"}
 # The standard wordings: label, noun, clause and gerund of ESC-50's labels.

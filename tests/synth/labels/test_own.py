@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from synth.labels.lexicon import (
     are_kin,
     could_be_called,
     families,
+    fold_spelling,
     is_countable,
     shipped_phrases,
     spell_listed,
@@ -34,9 +36,9 @@ from synth.labels.lexicon import (
 from synth.sources import open_source, source_class
 from synth.text.label_search import guess_words, search_labels, suggest_words
 from tests.kit.cases import cases
-from tests.kit.tables import read_cases
+from tests.kit.tables import read_data
 
-CASES = read_cases("texts/own_labels.yaml")
+CASES = read_data("texts/own_labels.yaml")
 
 BUDGIE = {"noun": "a budgie", "clause": "a budgie chirps", "gerund": "a budgie chirping"}
 WORDS = st.text("abc '-", min_size=1).map(lambda text: " ".join(text.split())).filter(bool)
@@ -81,6 +83,10 @@ def test_what_a_sound_could_be_called(sound: str, name: str, called: bool) -> No
 @cases(("label", "listed"), CASES["listed"])
 def test_case_and_separators_do_not_count(label: str, listed: str | None) -> None:
     assert spell_listed(label) == listed
+
+
+def test_how_letters_are_composed_does_not_count() -> None:
+    assert fold_spelling("Cafe\u0301_Noir") == fold_spelling("caf\xe9 noir")
 
 
 def test_listed_labels_are_themselves() -> None:
@@ -171,6 +177,25 @@ def test_labels_decide_on_the_plan_and_none_change_nothing(library: Path, tmp_pa
     assert plans[0] == plans[1] != plans[2]
     assert findings.unphrased == ["klaxon"]
     assert "klaxon: {noun: a klaxon" in findings.notes[-1]
+
+
+def test_labels_are_those_of_folders_however_they_are_composed(
+    library: Path, tmp_path: Path
+) -> None:
+    folders = {"budgie": "cafe\u0301", "RAIN": "old  rain", "klaxon": "klaxon"}
+    for name, folder in folders.items():
+        shutil.copytree(library / name, tmp_path / "library" / folder)
+    recipe = {"scenes": {"scenes": 4, "expressions": {"caf\xe9 + any": 1, "any * cafe\u0301": 1}}}
+    labels = {"cafe\u0301": {"like": "Bird"}, "old  rain": {"like": "rain"}}
+    spec = make_spec(tmp_path / "library", labels, recipe=recipe)
+    _, places, _ = plan_library(spec, tmp_path, 0, Silent())
+    assert Findings.read(places.manifests, spec.splits).unphrased == ["klaxon"]
+
+
+@cases("names", [("caf\xe9", "cafe\u0301"), ("dog", "dog\u200b"), ("\u200b",), ("\u200d",)])
+def test_labels_that_are_one_or_none_when_tidied_are_refused(names: tuple[str, ...]) -> None:
+    with pytest.raises(ValidationError, match="is empty, or spells another label"):
+        make_spec(Path(), {name: {"like": "Bird"} for name in names})
 
 
 def test_a_label_that_no_clip_has_is_refused(library: Path, tmp_path: Path) -> None:

@@ -17,9 +17,9 @@ from synth.scene.activity import Activity, Stretch
 from synth.scene.scene import Concat, Event, Excerpt, Overlay
 from synth.scene.timeline import timeline
 from tests.kit.cases import cases
-from tests.kit.tables import read_cases
+from tests.kit.tables import read_data
 
-CASES = read_cases("texts/llm_checks.yaml")
+CASES = read_data("texts/llm_checks.yaml")
 
 
 def faults(check: Any, texts: list[str], answer: Any = None, **fields: Any) -> list[str]:

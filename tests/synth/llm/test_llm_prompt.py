@@ -16,9 +16,9 @@ from synth.llm.reply import PromptItem, read_reply
 from synth.scene.claim import Claim, claim_from_text, claim_to_text
 from synth.scene.scene import parse
 from tests.kit.cases import cases
-from tests.kit.tables import read_cases
+from tests.kit.tables import read_data
 
-CASES = read_cases("texts/llm_prompts.yaml")
+CASES = read_data("texts/llm_prompts.yaml")
 
 SHIPPED = [
     *("binding-negatives", "order-negatives", "paraphrase", "plausible-scenes"),
@@ -100,6 +100,14 @@ def test_text_of_an_item_can_break_neither_template_nor_json(mine: Prompt) -> No
     assert json.loads(lines[0]) == {"id": "a", "caption": NASTY}
     assert json.loads(lines[1]) == {"id": NASTY, "caption": "x"}
     assert len(lines) == 2
+
+
+def test_marks_in_words_are_taken_of_items_and_answers(mine: Prompt) -> None:
+    item = PromptItem("a", {"caption": "a zoo\xadlogist of \u05d0\u200f"})
+    mine.check_item(item)
+    assert mine.faults(item, {"text": "the zoo\xadlogist of \u05d0\u200f"}) == []
+    with pytest.raises(SpecError, match=r"item 'b': 'caption' holds U\+202E, which is no text"):
+        mine.check_item(PromptItem("b", {"caption": "a \u202edog"}))
 
 
 def test_a_refused_answer_is_asked_for_again_with_the_reason(mine: Prompt) -> None:
@@ -201,7 +209,7 @@ def test_what_is_no_prompt_file(tmp_path: Path, text: bytes | None, reason: str)
 # The second request: what it is told, what it lets through, and errors of files of one's own.
 
 
-VERIFICATIONS = read_cases("texts/verifications.yaml")
+VERIFICATIONS = read_data("texts/verifications.yaml")
 
 BARK_THEN_RAIN = parse("dog + rain")
 PROMPTS = Path(__file__).resolve().parents[3] / "prompts"

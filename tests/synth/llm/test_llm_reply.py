@@ -9,9 +9,9 @@ import pytest
 
 from synth.llm.reply import AnswerError, find_violations, make_strict, read_reply, reply_schema
 from tests.kit.cases import cases
-from tests.kit.tables import read_cases
+from tests.kit.tables import read_data
 
-CASES = read_cases("texts/llm_replies.yaml")
+CASES = read_data("texts/llm_replies.yaml")
 
 GOOD = '{"answers": [{"id": "b", "x": 1}, {"id": "ä", "x": "€ \\u00fc"}]}'
 READ = {"b": {"x": 1}, "ä": {"x": "€ ü"}}
@@ -109,7 +109,9 @@ def test_what_is_not_strict_is_refused_by_place(schema: Any, reason: str) -> Non
     [
         *CASES["violations"],
         (TEXT, "\ud800", "no text"),
-        (TEXT, "a \u202edog\u202c", "no text"),
+        (TEXT, "a \u202edog", "holds U+202E, which is no text"),
+        (TEXT, "a \u2066dog\u2069", "holds U+2066"),
+        (TEXT, "a zoo\xadlogist of \u05d0\u200f", ""),
         ({"type": "array", "items": TEXT}, ("a",), "not tuple"),
     ],
 )

@@ -26,10 +26,10 @@ from tests.kit.cases import cases
 from tests.kit.envelopes import envelope
 from tests.kit.one_sound import PLAIN_PAIRS
 from tests.kit.planned import RATE, flatten, make_clip, make_setting
-from tests.kit.tables import read_cases
+from tests.kit.tables import read_data
 from tests.synth.truth.oracle import judge_draft
 
-CASES = read_cases("texts/acba.yaml")
+CASES = read_data("texts/acba.yaml")
 
 _NOUNS = (
     "dog cat cow pig frog crow horse sheep rain wind thunder stream engine train siren bell drill "

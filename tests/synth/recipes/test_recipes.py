@@ -46,9 +46,9 @@ from tests.kit.planned import (
     plan,
     spread_clips,
 )
-from tests.kit.tables import read_cases
+from tests.kit.tables import read_data
 
-CASES = read_cases("recipes/bad_settings.yaml")
+CASES = read_data("recipes/bad_settings.yaml")
 
 TEN_S = 10 * RATE
 CAPTIONED = [

@@ -45,10 +45,10 @@ from synth.truth.ear import BLOCK_S
 from tests.kit import planned
 from tests.kit.cases import cases
 from tests.kit.planned import AUDIBLE, RATE, clip_of, flatten, make_clip, make_setting, spread_clips
-from tests.kit.tables import read_cases
+from tests.kit.tables import read_data
 from tests.synth.truth.oracle import judge_draft
 
-CASES = read_cases("recipes/bad_settings.yaml")
+CASES = read_data("recipes/bad_settings.yaml")
 
 SPREAD = (
     "Bark", "Meow", "Moo", "Rain", "Thunder", "Siren", "Church bell", "Piano", "Acoustic guitar",

@@ -34,7 +34,7 @@ from synth.scene.claim import (
 from synth.scene.edit import meaning, recompositions
 from synth.scene.scene import Concat, Event, Overlay, Scene, parse
 from tests.kit.cases import cases
-from tests.kit.tables import read_cases
+from tests.kit.tables import read_data
 from tests.synth.truth.cases import read_claim
 
 SCENES: st.SearchStrategy[Scene] = st.recursive(
@@ -163,6 +163,6 @@ def test_times_are_compared_to_a_tenth_of_a_second() -> None:
         state(Measured(Quantity.ONSET, (DOG,), 1))
 
 
-@cases(("claim", "kind"), read_cases("texts/claims.yaml")["kinds"])
+@cases(("claim", "kind"), read_data("texts/claims.yaml")["kinds"])
 def test_kinds(claim: str, kind: str) -> None:
     assert classify(read_claim(claim)) == kind

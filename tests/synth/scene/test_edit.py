@@ -21,7 +21,7 @@ from synth.scene.edit import (
 )
 from synth.scene.scene import Concat, Event, Overlay, Scene, events, labels, operands, parse
 from tests.kit.cases import cases
-from tests.kit.tables import read_cases
+from tests.kit.tables import read_data
 from tests.synth.truth.cases import read_claim
 
 # The run-time type checker samples containers with `random`, also inside strategies.
@@ -210,6 +210,6 @@ def test_a_kind_does_not_hang_on_how_a_claim_is_written(heard: Scene) -> None:
             assert edit_kind(claim, other) is kind
 
 
-@cases(("claim", "heard", "kind"), read_cases("texts/claims.yaml")["edits"])
+@cases(("claim", "heard", "kind"), read_data("texts/claims.yaml")["edits"])
 def test_kinds_of_edits(claim: str, heard: str, kind: str) -> None:
     assert edit_kind(read_claim(claim), parse(heard)) == kind

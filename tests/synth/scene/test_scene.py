@@ -32,9 +32,9 @@ from synth.scene.scene import (
 )
 from synth.scene.timeline import timeline
 from tests.kit.cases import cases
-from tests.kit.tables import read_cases
+from tests.kit.tables import read_data
 
-CASES = read_cases("texts/notation.yaml")
+CASES = read_data("texts/notation.yaml")
 
 A, B, C, D = (Event(label) for label in "ABCD")
 
@@ -254,7 +254,7 @@ E_A, E_B = {"event": "a"}, {"event": "b"}
 HEARD = {"event": "a", "clip": "c", "start": 0, "frames": 3, "gain_db": 0.0}
 
 
-@cases("value", read_cases("texts/claims.yaml")["no_scenes"])
+@cases("value", read_data("texts/claims.yaml")["no_scenes"])
 def test_bad_json_is_a_scene_error(value: Any) -> None:
     with pytest.raises(SceneError):
         from_json(value)

@@ -39,9 +39,9 @@ from synth.scene.timeline import (
     timeline,
 )
 from tests.kit.cases import cases
-from tests.kit.tables import read_cases
+from tests.kit.tables import read_data
 
-CASES = read_cases("texts/activities.yaml")
+CASES = read_data("texts/activities.yaml")
 
 
 def event(label: str, frames: int) -> Event:

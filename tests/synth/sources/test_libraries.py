@@ -33,14 +33,14 @@ from tests.kit.libraries import (
     write_csv,
     write_parquet,
 )
-from tests.kit.tables import DATA, read_cases
+from tests.kit.tables import DATA, read_data
 
-CASES = read_cases("texts/licence_entries.yaml")
+CASES = read_data("texts/licence_entries.yaml")
 
 # What is listed
 
 
-LISTED = read_cases("libraries/listed.yaml")
+LISTED = read_data("libraries/listed.yaml")
 REFS = {entry["library"]: entry["refs"] for entry in LISTED if "refs" in entry}
 BARE = ClipRef("", "")
 
@@ -348,7 +348,7 @@ MC, MSD, MTT = (
     json.loads(path.read_text(encoding="utf-8"))[0]
     for path in sorted((DATA / "libraries" / "lp_musiccaps").rglob("*.json"))
 )
-TRUTH = read_cases("libraries/lp_musiccaps_json/annotation.json")["[-a_bcdefghi]-[30-40]"]
+TRUTH = read_data("libraries/lp_musiccaps_json/annotation.json")["[-a_bcdefghi]-[30-40]"]
 
 
 @cases(

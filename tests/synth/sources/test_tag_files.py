@@ -109,6 +109,13 @@ def test_anything_but_a_list_of_strings_is_refused() -> None:
             parse_list(text)
 
 
+@pytest.mark.xfail(reason="tables take cells of invisible letters for tags without a name")
+def test_invisible_letters_are_no_tag_of_a_table(file: Write) -> None:
+    for text in ("tags\nrock; \u200b\n", "category,tag\ngenre,rock\ngenre,\u200b\n"):
+        items = read_items(file("t.csv", text))
+        assert [tag.name for item in items for tag in item.tags] == ["rock"]
+
+
 def read_tracks(path: Path) -> list[TaggedRecording]:
     return list(read_jamendo(path))
 
@@ -118,6 +125,13 @@ def test_files_that_cannot_be_read(file: Write) -> None:
         (read_vocabulary, "a.json", "[1, 2]", "neither tags nor captions"),
         (read_vocabulary, "a.json", "{", "is not JSON"),
         (read_vocabulary, "a.json", '["rock", 3]', "entry 2: 3 is not a tag"),
+        (read_vocabulary, "a.json", '["rock", "\u200b"]', r"entry 2: '\\u200b' is not a tag"),
+        (
+            read_vocabulary,
+            "a.json",
+            '[{"prediction": "\u200b"}]',
+            "entry 1: has no text in predict",
+        ),
         (read_vocabulary, "a.json", '[{"prediction": "x"}, {}]', "entry 2: has no text in predict"),
         (read_vocabulary, "a.csv", "x,y\n1,2\n", "has the columns x, y"),
         (read_vocabulary, "a.csv", "id,tag\n1,rock,pop\n", "line 2: expected 2 fields"),

@@ -17,7 +17,7 @@ from synth.base.errors import ClipError, SourceError
 from synth.sources import SOURCES, Source, Unheard, open_source
 from tests.kit.cases import cases
 from tests.kit.libraries import RATE, check, make_source, refused, sound
-from tests.kit.tables import read_cases
+from tests.kit.tables import read_data
 
 
 class SourceLayout(NamedTuple):
@@ -53,7 +53,7 @@ class SourceLayout(NamedTuple):
 
 
 LAYOUTS = {
-    name: SourceLayout(**told) for name, told in read_cases("libraries/smallest.yaml").items()
+    name: SourceLayout(**told) for name, told in read_data("libraries/smallest.yaml").items()
 }
 WITHOUT_TABLE = {
     "esc10": "001 - Dog bark",

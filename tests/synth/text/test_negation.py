@@ -30,9 +30,9 @@ from synth.text.tags.tag_captions import describe
 from synth.text.tags.tags import TagVocabulary, phrase_tag
 from synth.text.textswap import Dictionary, swap
 from tests.kit.cases import cases
-from tests.kit.tables import read_cases, read_rows
+from tests.kit.tables import read_data, read_rows
 
-CASES = read_cases("texts/negation.yaml")
+CASES = read_data("texts/negation.yaml")
 
 PAPER = "A rock tune with guitar and bass"
 TAGS = {

@@ -25,9 +25,9 @@ from synth.text.tags.tags import (
     phrase_tag,
 )
 from tests.kit.cases import cases
-from tests.kit.tables import read_cases
+from tests.kit.tables import read_data
 
-CASES = read_cases("texts/tag_captions.yaml")
+CASES = read_data("texts/tag_captions.yaml")
 
 NAMES = {
     "genre": ("rock", "pop", "ambient", "hip hop", "R&B", "jazz", "electronic", "classical"),
@@ -120,6 +120,13 @@ def test_tags_that_are_not_listed_go_by_category_or_last_word() -> None:
         "Bollywood",
         "no vocals",
         "New Orleans brass band music",
+    ]
+    titles = ("Power Tool", "Wind Chime", "Hip Hop Music", "French horn")
+    assert [phrase_tag(Tag("instrument", name)).words for name in titles] == [
+        "power tool",
+        "wind chime",
+        "hip hop music",
+        "French horn",
     ]
     assert phrase_tag(Tag("genre", "zydeco")).form is TagForm.ADJECTIVE
     assert phrase_tag(Tag("", "1970s")).form is TagForm.ERA

@@ -43,9 +43,9 @@ from synth.text.grammar.tokens import (
 )
 from synth.text.order.temporal import KEPT_TAGS
 from tests.kit.cases import cases
-from tests.kit.tables import read_cases, read_rows
+from tests.kit.tables import read_data, read_rows
 
-CASES = read_cases("texts/tagger.yaml")
+CASES = read_data("texts/tagger.yaml")
 
 
 @pytest.fixture

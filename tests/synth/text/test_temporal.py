@@ -24,7 +24,7 @@ from synth.text.order.temporal import (
     swap_as_then,
     swap_before_after,
 )
-from tests.kit.tables import read_cases, read_rows
+from tests.kit.tables import read_data, read_rows
 
 # Run apart, for speed: this suite checks every call's types.
 COUNT = """
@@ -134,7 +134,7 @@ def test_nothing_raises(caption: str) -> None:
 # Probe sets: who is in, who is not and why, the balance, and the draw.
 
 
-CASES = read_cases("texts/probes.yaml")
+CASES = read_data("texts/probes.yaml")
 
 TEXTS = CASES["texts"]
 

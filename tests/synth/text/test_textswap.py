@@ -28,9 +28,9 @@ from synth.text.tags.tag_relations import (
 from synth.text.tags.tags import TagVocabulary
 from synth.text.textswap import SCHEMA, Dictionary, swap
 from tests.kit.cases import cases
-from tests.kit.tables import read_cases
+from tests.kit.tables import read_data
 
-CASES = read_cases("texts/swaps.yaml")
+CASES = read_data("texts/swaps.yaml")
 
 NAMES = {
     "genre": ("rock", "alternative rock", "punk", "hip hop", "classical", "jazz", "reggae"),

@@ -137,23 +137,29 @@ def read_heard(text: str) -> Timeline:
     """Sounds side by side, as "A 0-30 70-100 | B 10-50 ~ 5-60 x2 | 120".
 
     What is faint follows "~", how often a sound may be said to begin "x"; "|20|" is a crossfade
-    from one sound to the next, and a number alone the length of all.
+    from one sound to the next, and a number alone the length of all. Every sound is placed from
+    the first frame to the last, so that only what is heard of it tells where it is.
     """
     first, *rest = re.split(r" (\|\d*\|?) ", text)
-    placements, joins, frames = [_read_sound(first, 0)], [], 0
+    sounds, joins, frames = [_read_sound(first)], [], 0
     for number, (bar, sound) in enumerate(zip(rest[::2], rest[1::2], strict=True), 1):
         if sound.isdigit():
             frames = int(sound)
             continue
-        placements.append(_read_sound(sound, number))
+        label, activity = _read_sound(sound)
+        sounds.append((label, activity))
         if bar != "|":
-            crossfade = int(bar.strip("|"))
-            joins.append(Join(number - 1, number, number + 1, placements[-1].onset, crossfade))
-    last = max(place.offset for place in placements)
-    return Timeline(tuple(placements), max(frames, last), tuple(joins))
+            onset, crossfade = activity.faint[0].onset, int(bar.strip("|"))
+            joins.append(Join(number - 1, number, number + 1, onset, crossfade))
+    frames = max(frames, *(activity.faint[-1].offset for _, activity in sounds))
+    placements = tuple(
+        Placement(label, 0, frames, Excerpt(label, 0, frames), event, activity)
+        for event, (label, activity) in enumerate(sounds)
+    )
+    return Timeline(placements, frames, tuple(joins))
 
 
-def _read_sound(text: str, event: int) -> Placement:
+def _read_sound(text: str) -> tuple[str, Activity]:
     found = re.fullmatch(r"(\w+)((?: \d+-\d+)*)(?: ~((?: \d+-\d+)+))?(?: x(\d))?", text)
     assert found, text
     label, *spans, onsets = found.groups()
@@ -161,9 +167,7 @@ def _read_sound(text: str, event: int) -> Placement:
         tuple(Stretch(*map(int, span.split("-"))) for span in (each or "").split())
         for each in spans
     )
-    activity = Activity(clear, faint or clear, None if onsets is None else int(onsets))
-    begin, end = activity.faint[0].onset, activity.faint[-1].offset
-    return Placement(label, begin, end, Excerpt(label, 0, end - begin), event, activity)
+    return label, Activity(clear, faint or clear, None if onsets is None else int(onsets))
 
 
 def read_claim(text: str) -> Claim:

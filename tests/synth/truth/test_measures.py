@@ -17,13 +17,13 @@ from synth.scene.timeline import Timeline, timeline
 from synth.truth.relations import Tolerance
 from synth.truth.truth import proves, refutes
 from tests.kit.cases import cases
-from tests.kit.tables import read_cases
+from tests.kit.tables import read_data
 from tests.synth.truth.cases import AUDIBLE, draw_case, read_heard
 from tests.synth.truth.oracle import Oracle
 from tests.synth.truth.test_oracle import production
 from tests.synth.truth.test_oracle import verdict as judge_again
 
-CASES = read_cases("texts/measures.yaml")
+CASES = read_data("texts/measures.yaml")
 
 Q = Quantity
 A, B = Event("A"), Event("B")

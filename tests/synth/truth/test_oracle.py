@@ -23,7 +23,7 @@ from synth.truth import relations, truth
 from synth.truth.relations import Tolerance
 from synth.truth.truth import proves, refutes
 from tests.kit.cases import cases
-from tests.kit.tables import read_cases
+from tests.kit.tables import read_data
 from tests.synth.truth.cases import (
     AUDIBLE,
     SceneCase,
@@ -183,7 +183,7 @@ def test_no_ear_denies_a_count(rng: Random) -> None:
             assert not deny(judged, counting)
 
 
-@cases(("sounds", "audible", "claims"), read_cases("truth/rules.yaml"))
+@cases(("sounds", "audible", "claims"), read_data("truth/rules.yaml"))
 def test_the_rules(sounds: str, audible: int, claims: dict[str, str]) -> None:
     heard, tolerance = read_heard(sounds), Tolerance(audible=audible)
     oracle = Oracle(heard, audible)

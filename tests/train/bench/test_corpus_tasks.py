@@ -13,7 +13,7 @@ import pytest
 
 from synth.corpus.corpus import Corpus
 from synth.scene.scene import Concat, Event, from_json, statement
-from tests.kit.cases import read_data
+from tests.kit.tables import read_data
 from train.bench.corpus import corpus_benchmark
 from train.bench.metrics.measure import Metric
 from train.bench.plan import TaskPlan, TaskRefusal
@@ -128,7 +128,9 @@ def test_what_a_heard_sound_could_be_called_is_no_absent_class(row: Row, judged:
     assert with_preference("siren before dog") == 0.0
 
 
-def test_stage_a_is_tested_on_singles(build_corpus: Callable[..., Path], judged: Judged) -> None:
+def test_stage_a_is_tested_on_single_and_overlaid_sounds(
+    build_corpus: Callable[..., Path], judged: Judged
+) -> None:
     path = build_corpus(recipe={"triplets": {"stage_a": True, "max_event_s": 1.0}})
     benchmark = corpus_benchmark(path)
     assert Task.ZSTE in benchmark.allowed
@@ -191,7 +193,7 @@ def test_every_sample_that_means_the_same_is_right(row: Row, judged: Judged) -> 
 # Before and after
 
 
-@pytest.mark.parametrize(("caption", "other", "word"), read_data("bench/exchanged"))
+@pytest.mark.parametrize(("caption", "other", "word"), read_data("bench/exchanged.yaml"))
 def test_an_exchange_changes_one_word(caption: str, other: str, word: str | None) -> None:
     assert choosing.find_exchanged_word(caption, other) == word
 

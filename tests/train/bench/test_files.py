@@ -13,7 +13,7 @@ import pytest
 import soundfile
 
 from synth.base.errors import CorpusError, SpecError
-from tests.kit.cases import read_data
+from tests.kit.tables import read_data
 from train.bench.evaluate import Evaluation, assess, data_kind, open_benchmark
 from train.bench.opening import RandomModel
 from train.bench.plan import DataKind
@@ -252,7 +252,7 @@ class Published:
     options: dict[str, str] = field(default_factory=dict)
 
 
-PUBLISHED = {name: Published(**facts) for name, facts in read_data("bench/published").items()}
+PUBLISHED = {name: Published(**facts) for name, facts in read_data("bench/published.yaml").items()}
 URBAN_TESTED = PUBLISHED["UrbanSound8K"].tested
 
 

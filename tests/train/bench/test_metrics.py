@@ -47,6 +47,12 @@ def test_bat_agrees_with_a_loop(seed: int) -> None:
     assert (metric.chance, metric.n) == (0.5, 37)
 
 
+def test_bat_gives_nothing_for_liking_one_word() -> None:
+    after = np.arange(20) < 5
+    likes_before = np.where(after[:, None], [[0.0, 1.0]], [[1.0, 0.0]])
+    assert bat(likes_before, after).value == 0.5
+
+
 def share_point(row: np.ndarray, right: int) -> float:
     """The point of a choice, shared between the options that tie."""
     best = [option for option, value in enumerate(row) if value == max(row)]
@@ -165,6 +171,15 @@ def test_chance_of_map_is_that_of_random_rankings(right: list[int], items: int) 
     many = np.tile(correct, (1500, 1))
     drawn = retrieval(rng.random(many.shape), many)["map10"]
     assert drawn.low - 0.01 <= chance <= drawn.high + 0.01
+
+
+def test_an_audio_with_several_captions_counts_its_best_one() -> None:
+    # Two audios, two captions each; the second caption of audio 0 is the nearest of all.
+    similarity = np.array([[0.1, 0.9, 0.5, 0.2], [0.3, 0.8, 0.7, 0.6]])
+    correct = np.array([[True, True, False, False], [False, False, True, True]])
+    assert retrieval(similarity, correct)["r1"].value == 0.5
+    back = retrieval(similarity.T, correct.T)["r1"]
+    assert (back.value, back.chance) == (pytest.approx(3 / 4), 0.5)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

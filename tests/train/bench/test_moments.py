@@ -19,8 +19,9 @@ from synth.base.doors import MAX_LINE
 from synth.base.errors import SegueError, SpecError
 from synth.truth.frames import Audibility
 from tests.kit.builds import segue_here
-from tests.kit.cases import cases, read_data
+from tests.kit.cases import cases
 from tests.kit.heard_frames import HalfLevels, draw_scores
+from tests.kit.tables import read_data
 from train.bench.corpus import corpus_benchmark
 from train.bench.metrics.events import FrameRanking, refuse_missing
 from train.bench.metrics.moments import absence, guess, moment_retrieval
@@ -222,7 +223,7 @@ def test_what_does_not_count_is_told(queries: Path, options: list[str], said: st
     assert said in ended.stderr
 
 
-@cases(("text", "message"), read_data("bench/faulty_predictions"))
+@cases(("text", "message"), read_data("bench/faulty_predictions.yaml"))
 def test_wrong_predictions_are_told(queries: Path, tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "faulty.jsonl"
     path.write_text(text, encoding="utf-8")

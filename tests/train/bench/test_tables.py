@@ -14,7 +14,7 @@ from pipelines.cli.texts.probe import TaggerName, probe_command
 from synth.base.errors import CorpusError, SpecError
 from synth.base.progress import Silent
 from synth.text.order.clause_swap import Probe
-from tests.kit.cases import read_data
+from tests.kit.tables import read_data
 from train.bench.evaluate import data_kind, open_benchmark
 from train.bench.plan import DataKind
 from train.bench.settings import BenchSettings, Task
@@ -151,7 +151,7 @@ def test_retrieval_within_random_subsets(tables: Any) -> None:
 
 COLUMNS = ("question", "id", "audio_path", "optionA", "optionB", "optionC", "optionD", "correct")
 FIRST = "Which sound event occurs first?"
-ROWS = read_data("bench/questions")
+ROWS = read_data("bench/questions.yaml")
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from synth.base.errors import SpecError
-from tests.kit.cases import read_data
+from tests.kit.tables import read_data
 from train.cli.train import make_config
 from train.config.loss import TextSwap
 from train.config.model import HeadKind
@@ -29,7 +29,7 @@ BASE = {"corpus": "c", "out": "o"}
 CLAP_HALF = {"kind": "transformers", "name": "clap"}
 
 
-WRONG: list[tuple[dict[str, object], str]] = read_data("train/wrong_settings")
+WRONG: list[tuple[dict[str, object], str]] = read_data("train/wrong_settings.yaml")
 
 
 def test_wrong_settings_are_named_with_their_file_all_at_once() -> None:

@@ -65,7 +65,9 @@ def assert_alike(found: Chunks, expected: Chunks) -> None:
     torch.testing.assert_close(found.values[found.mask], expected.values[expected.mask])
 
 
-def test_all_three_give_the_same_features(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loader_step_and_cache_give_the_same_features(
+    made: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assembler, config, tower = made
     cpu, positions = torch.device("cpu"), [7, 0, 3, 11, 5]
     monkeypatch.setattr(audio, "_TOGETHER", 2)
@@ -204,7 +206,9 @@ def test_all_sounds_are_known(data: SplitData, settings: Callable[..., TrainConf
     assert assembler.batch(everywhere, Stage(steps=1), 0).sounds is None
 
 
-def test_no_tokens_are_refused(settings: Callable[..., TrainConfig], clap_folder: Path) -> None:
+def test_a_model_without_tokens_over_time_is_refused(
+    settings: Callable[..., TrainConfig], clap_folder: Path
+) -> None:
     with pytest.raises(ValueError, match=r"frames of a stage needs model\.frames: true"):
         TrainConfig.model_validate(
             settings().model_dump() | {"stages": [{"steps": 1, "frames": 0.5}]}

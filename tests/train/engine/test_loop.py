@@ -234,7 +234,9 @@ def test_a_run_is_resumed_on_its_own_corpus_wherever_that_lies(
 
 
 @pytest.mark.slow
-def test_too_few_leave_last_weights(settings: Settings, build_corpus: Callable[..., Path]) -> None:
+def test_too_few_samples_for_validation_leave_the_last_weights(
+    settings: Settings, build_corpus: Callable[..., Path]
+) -> None:
     acba = {"pairs": {"train": 12, "val": 1}, "relations": ["then", "followed by"]}
     corpus = build_corpus(
         recipe={"acba": acba | {"crossfade_s": 0.25}}, splits={"train": [1, 2, 3], "val": [4]}

@@ -9,7 +9,7 @@ import pytest
 from torch import distributed
 
 from synth.base.errors import SpecError
-from tests.kit.cases import read_data
+from tests.kit.tables import read_data
 from train.config.run import TrainConfig
 from train.engine.loop import train
 from train.engine.ranks import join_processes
@@ -25,7 +25,7 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-@pytest.mark.parametrize(("given", "told"), read_data("train/lonely_ranks"))
+@pytest.mark.parametrize(("given", "told"), read_data("train/lonely_ranks.yaml"))
 def test_processes_that_cannot_meet_are_refused_before_anything_is_written(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, given: dict[str, str], told: str
 ) -> None:

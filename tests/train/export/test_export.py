@@ -19,7 +19,7 @@ from transformers import (
 )
 
 from synth.base.errors import CorpusError, SpecError
-from tests.kit.cases import read_data
+from tests.kit.tables import read_data
 from tests.kit.tiny_models import (
     CLAP_DIM,
     CLAP_RATE,
@@ -237,7 +237,7 @@ def _write(folder: Path, **files: object) -> Path:
     return folder
 
 
-FOLDERS: list[tuple[dict[str, object], str]] = read_data("models/no_models")
+FOLDERS: list[tuple[dict[str, object], str]] = read_data("models/no_models.yaml")
 FILES = {
     "model.safetensors": "weights without the settings of their model",
     "model.onnx": "a file (.onnx)",

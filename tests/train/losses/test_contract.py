@@ -555,6 +555,9 @@ def test_worlds_gather_and_average(results: list[dict[str, Any]]) -> None:
     parts = [result["gathered"]["mean"].item() for result in results]
     assert sum(parts) / 2 == pytest.approx((0 + 1 + 10 + 11 + 12) / 5, abs=1e-9)
     assert [result["gathered"]["mean_of_none"].item() for result in results] == [0, 0]
+
+
+def test_one_process_is_a_world_of_its_own() -> None:
     world = World()
     rows = torch.tensor([1.0, 2.0])
     assert world.gather(rows) is rows

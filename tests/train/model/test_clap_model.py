@@ -191,7 +191,9 @@ def test_what_does_not_fit_is_told(clap_folder: Path, hubert_folder: Path, tmp_p
         clap_config(str(tmp_path / "absent"))
     bare = save_clap(tmp_path / "bare")
     (bare / "preprocessor_config.json").unlink()
-    with pytest.raises(SpecError, match=r"feature extractor.*preprocessor_config\.json"):
+    with pytest.raises(
+        SpecError, match=r"feature extractor.*\(put the model's preprocessor_config\.json"
+    ):
         build(clap_config(str(bare)))
     ClapFeatureExtractor().save_pretrained(bare)
     with pytest.raises(SpecError, match="1001 frames of 64 mel bands"):
