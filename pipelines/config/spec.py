@@ -305,7 +305,7 @@ class Spec(StrictModel):
         by_name: dict[str, OwnLabel] = {}
         for name, label in (labels or {}).items():
             tidied = tidy_text(name)
-            if not tidied or tidied in by_name:
+            if not tidied.strip() or tidied in by_name:
                 raise ValueError(f"{name!a}: is empty, or spells another label; give it one entry")
             by_name[tidied] = label
             for other in filter(None, (label.like, *label.also)):

@@ -228,7 +228,7 @@ def tidy_text(text: str) -> str:
         if letter.isspace() or letter in JOINERS or unicodedata.category(letter) not in ("Cc", "Cf")
     )
     tidied = " ".join(unicodedata.normalize("NFC", "".join(letters)).split())
-    return tidied if set(tidied) - JOINERS else ""
+    return tidied if set(tidied) - JOINERS - {" "} else ""
 
 
 # The console of the commands, of all packages.

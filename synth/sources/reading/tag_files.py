@@ -237,7 +237,7 @@ def _cells(row: TableRow, column: str) -> list[str]:
         parts = read_list(cell, f"{row.where}: {column}")
     else:
         parts = cell.split(";" if ";" in cell else ",")
-    return [part for part in parts if part.strip()]
+    return [part for part in map(_tidy, parts) if part]
 
 
 def _drop_repeats(tags: Iterable[Tag]) -> tuple[Tag, ...]:
