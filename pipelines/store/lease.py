@@ -15,8 +15,8 @@ import os
 import secrets
 import socket
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -248,39 +248,40 @@ def sole_writer(corpus: Path) -> Iterator[None]:
         yield
 
 
-@contextmanager
-def hold_lock(lock: Path, refusal: SegueError) -> Iterator[None]:
-    """Hold a lock, whose folder is made if it is not there."""
-    lock.parent.mkdir(parents=True, exist_ok=True)
-    file = FileLock(lock, thread_local=False)
-    try:
-        file.acquire(blocking=False)
-    except Timeout as error:
-        raise refusal from error
-    try:
-        yield
-    finally:
-        file.release()
+def hold_lock(lock: Path, refusal: SegueError) -> AbstractContextManager[None]:
+    """Hold a lock, or refuse where another process holds it."""
+
+    def refuse(_: FileLock) -> None:
+        raise refusal
+
+    return _hold(lock, refuse)
 
 
-@contextmanager
-def wait_for_turn(folder: Path) -> Iterator[None]:
+def wait_for_turn(folder: Path) -> AbstractContextManager[None]:
     """Wait until no other process writes the folder, then hold it."""
-    with wait_for_lock(folder / LOCK_FILE, Silent()):
-        yield
+    return wait_for_lock(folder / LOCK_FILE, Silent())
+
+
+def wait_for_lock(lock: Path, observer: Observer) -> AbstractContextManager[None]:
+    """Wait until no other process holds a lock, and tell of it; then hold it."""
+
+    def wait(file: FileLock) -> None:
+        observer.start(WAITING, 1, "runs")
+        file.acquire(poll_interval=POLL_S)
+        observer.finish(WAITING)
+
+    return _hold(lock, wait)
 
 
 @contextmanager
-def wait_for_lock(lock: Path, observer: Observer) -> Iterator[None]:
-    """Wait until no other process holds a lock, and tell of it; then hold it."""
+def _hold(lock: Path, when_busy: Callable[[FileLock], None]) -> Iterator[None]:
+    """Hold a lock, whose folder is made if it is not there, once `when_busy` has dealt with it."""
     lock.parent.mkdir(parents=True, exist_ok=True)
     file = FileLock(lock, thread_local=False)
     try:
         file.acquire(blocking=False)
     except Timeout:
-        observer.start(WAITING, 1, "runs")
-        file.acquire(poll_interval=POLL_S)
-        observer.finish(WAITING)
+        when_busy(file)
     try:
         yield
     finally:

@@ -383,7 +383,7 @@ def fields_at(model: type[BaseModel], location: Iterable[str | int]) -> tuple[st
     models: tuple[type[BaseModel], ...] = (model,)
     for part in location:
         models = _models_below(models, str(part))
-    return tuple(dict.fromkeys(name for below in models for name in below.model_fields))
+    return tuple(dict.fromkeys(name for candidate in models for name in candidate.model_fields))
 
 
 def _models_below(models: tuple[type[BaseModel], ...], part: str) -> tuple[type[BaseModel], ...]:
