@@ -33,7 +33,7 @@ from synth.scene.edit import EditKind
 from train.bench.settings import Task
 from train.config.loss import HardNegatives, InfoNce
 from train.config.model import AudioConfig, HeadConfig, ModelConfig
-from train.config.run import AudioMode, Precision, Stage, TrainConfig
+from train.config.run import AudioMode, Stage, TrainConfig
 from train.engine.presets import learn_frames
 
 CLAP, ALL = "CLAP", "all claims"
@@ -136,5 +136,5 @@ def _make_config(scale: Scale, *stages: Stage) -> TrainConfig:
     if scale is Scale.PAPER:
         shared |= set_up_paper()
     elif scale is Scale.MEDIUM:
-        shared |= {"model": MEDIUM, "precision": Precision.BFLOAT16, "cache_mb": 4096}
+        shared |= {"model": MEDIUM, "cache_mb": 4096}
     return make_config(**shared)
