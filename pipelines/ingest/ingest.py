@@ -101,7 +101,7 @@ def ingest(intake: Intake, banks: Path, where: Engine, observer: Observer) -> In
     folder = banks / f"{source.name}-{intake.rate}"
     store = store_at(banks.parent)
     parts = list(split_library(task, refs, folder, store))
-    with wait_for_turn(folder), store.hold_filling(folder) as check:
+    with wait_for_turn(folder, observer), store.hold_filling(folder) as check:
         remove_partials(folder)
         sync_parts(parts, folder, store)
         faults = {part.key: fault for part in parts if (fault := part.find_fault()) is not None}

@@ -26,7 +26,7 @@ from filelock import FileLock, Timeout
 
 from synth.base.atomic import write_text
 from synth.base.errors import CorpusError, SegueError
-from synth.base.progress import Observer, Silent
+from synth.base.progress import Observer
 from synth.storage import Remote, StorageError, refuse_url
 from synth.storage.url import join_keys
 
@@ -257,9 +257,9 @@ def hold_lock(lock: Path, refusal: SegueError) -> AbstractContextManager[None]:
     return _hold(lock, refuse)
 
 
-def wait_for_turn(folder: Path) -> AbstractContextManager[None]:
-    """Wait until no other process writes the folder, then hold it."""
-    return wait_for_lock(folder / LOCK_FILE, Silent())
+def wait_for_turn(folder: Path, observer: Observer) -> AbstractContextManager[None]:
+    """Wait until no other process writes the folder, and tell of it; then hold it."""
+    return wait_for_lock(folder / LOCK_FILE, observer)
 
 
 def wait_for_lock(lock: Path, observer: Observer) -> AbstractContextManager[None]:
@@ -268,6 +268,7 @@ def wait_for_lock(lock: Path, observer: Observer) -> AbstractContextManager[None
     def wait(file: FileLock) -> None:
         observer.start(WAITING, 1, "runs")
         file.acquire(poll_interval=POLL_S)
+        observer.advance(WAITING)
         observer.finish(WAITING)
 
     return _hold(lock, wait)

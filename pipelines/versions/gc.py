@@ -160,8 +160,9 @@ def collect_garbage(
         return _survey(
             store, corpus, versions, keep, store.list_folders(store.root / BANKS) if banks else ()
         )
+    observer = observer or Silent()
     with ExitStack() as stack:
-        held_banks = hold_every_bank(stack, store) if banks else ()
+        held_banks = hold_every_bank(stack, store, observer) if banks else ()
         store = stack.enter_context(store.hold_corpus(corpus))
         if banks:  # whoever renders from a bank holds its corpus
             for name in store.list_corpora():
@@ -173,7 +174,7 @@ def collect_garbage(
         for version in versions:
             if version.name in going:
                 _mark(version)
-        _carry_out(sweep, store, observer or Silent())
+        _carry_out(sweep, store, observer)
     return sweep
 
 
@@ -296,7 +297,7 @@ def _mark(version: Version) -> None:
 _BANK_FILES: Final = ("index-*.parquet", "part-*.pcm", "part-*.parquet", "part-*.json")
 
 
-def hold_every_bank(stack: ExitStack, store: Store) -> frozenset[Path]:
+def hold_every_bank(stack: ExitStack, store: Store, observer: Observer) -> frozenset[Path]:
     """Hold the banks of a store; others may be begun meanwhile, and are not held."""
     stack.enter_context(store.hold_banks())
     held: set[Path] = set()
@@ -304,7 +305,7 @@ def hold_every_bank(stack: ExitStack, store: Store) -> frozenset[Path]:
         begun := store.list_folders(store.root / BANKS).keys() - held
     ):  # while it waited for its turn, too
         for bank in sorted(begun):
-            stack.enter_context(wait_for_turn(bank))
+            stack.enter_context(wait_for_turn(bank, observer))
         held |= begun
     return frozenset(held)
 

@@ -16,10 +16,19 @@ from pathlib import Path
 import pytest
 
 import pipelines.store.lease
-from pipelines.store.lease import EXPIRY_S, Lease, sole_writer, take_lease, utc_now, wait_for_turn
+from pipelines.store.lease import (
+    EXPIRY_S,
+    WAITING,
+    Lease,
+    sole_writer,
+    take_lease,
+    utc_now,
+    wait_for_turn,
+)
 from pipelines.store.stage import StagedStore
 from synth.base.errors import CorpusError
 from synth.storage import Copies, Remote, Stored
+from tests.kit.observers import Phases
 from tests.kit.s3_store import S3Refusal, S3Request, S3Store, running_store
 from tests.kit.waiting import PATIENCE_S
 
@@ -156,20 +165,22 @@ def test_a_killed_holder_keeps_nothing(tmp_path: Path) -> None:
         pass
 
 
-def test_who_waits_comes_in_turn(tmp_path: Path) -> None:
+def test_who_waits_comes_in_turn_and_is_told(tmp_path: Path) -> None:
     events: list[str] = []
+    phases = Phases()
 
     def second() -> None:
-        with wait_for_turn(tmp_path):
+        with wait_for_turn(tmp_path, phases):
             events.append("second")
 
     thread = threading.Thread(target=second)
-    with wait_for_turn(tmp_path):
+    with wait_for_turn(tmp_path, Phases()):
         thread.start()
         thread.join(timeout=0.3)
         events.append("first")
     thread.join(timeout=PATIENCE_S)
     assert events == ["first", "second"]
+    assert phases.ended == [WAITING]
 
 
 # Who is paused while he writes, and loses his lease meanwhile, harms nothing of his heir. Each of

@@ -30,6 +30,7 @@ from pipelines.versions.gc import collect_garbage
 from pipelines.versions.history import VersionState, open_versions
 from pipelines.versions.reproduce import reproduce
 from synth.base.errors import CorpusError
+from synth.base.progress import Observer
 from synth.corpus.corpus import Corpus
 from tests.kit.builds import TINY, invoke, merged, product, segue_here, unchanged
 from tests.kit.waiting import PATIENCE_S
@@ -368,9 +369,9 @@ def test_a_bank_begun_meanwhile_stays(out: Path, monkeypatch: pytest.MonkeyPatch
     begun = out / "banks" / "begun-16000" / "part-1.pcm"
     held: list[Path] = []
 
-    def begin(bank: Path) -> AbstractContextManager[None]:
+    def begin(bank: Path, observer: Observer) -> AbstractContextManager[None]:
         held.append(bank)
-        return wait_for_turn(bank)
+        return wait_for_turn(bank, observer)
 
     hold_corpus = Store.hold_corpus
 
