@@ -15,7 +15,7 @@ from benchmarks.core.contenders import Contender, take_turns
 from benchmarks.core.turn import Done, Job, Stopwatch, Work
 from pipelines.llm.run import GenerateSummary, generate
 from pipelines.llm.wire.errors import Policy
-from synth.base.progress import Silent
+from synth.base.progress import UNOBSERVED
 
 FAULTS: Final = (
     *("rate_limit", "server", "connection", "drop", "stream_error", "html", "no_finish", "empty"),
@@ -45,7 +45,7 @@ def prepare(job: Job) -> Work:
                 policy=Policy(attempts=8, base_s=0.1, cap_s=1.0),
             )
             with watch:
-                return generate(run_settings, Silent())
+                return generate(run_settings, UNOBSERVED)
 
     run("warm", 16, Stopwatch())
 

@@ -20,7 +20,7 @@ from pipelines.builder.build import plan_library
 from pipelines.config.spec import Spec
 from pipelines.llm.run import generate
 from pipelines.llm.settings import GenerateSettings
-from synth.base.progress import Silent
+from synth.base.progress import UNOBSERVED
 from synth.base.rng import uniform_hash
 from synth.llm.prompt import load_prompt
 
@@ -58,7 +58,7 @@ def plan_rows(folder: Path) -> Iterator[dict[str, Any]]:
                 "splits": {"train": 1.0},
             }
         )
-        _, places, _ = plan_library(spec, folder, 0, Silent())
+        _, places, _ = plan_library(spec, folder, 0, UNOBSERVED)
         yield from pq.read_table(places.manifests / "plan.parquet").to_pylist()
 
 
@@ -104,7 +104,7 @@ def measure(folder: Path, rows: list[dict[str, Any]], texts: int, read: float) -
             store=folder / f"store-{read}.sqlite",
             local=True,
         )
-        summary = generate(settings, Silent())
+        summary = generate(settings, UNOBSERVED)
     print(f"\n## Reader errs in {read:.0%} of texts: {summary.items:,} rewrites")
     print(f"\n{summary.account.requests:,} requests, {summary.seconds:.0f} s.")
     tallies = compare(model, load_prompt("rewrite"), pq.read_table(out).to_pylist())

@@ -19,7 +19,7 @@ from pipelines.store.places import check_output
 from synth.base.atomic import PARTIAL_SUFFIX, replacing, write_text
 from synth.base.doors import own_file, read_json
 from synth.base.errors import CorpusError, SourceError, SpecError
-from synth.base.progress import Observer, Silent, track
+from synth.base.progress import UNOBSERVED, Observer, track
 from synth.base.rng import Randomness
 from synth.captions.caption import Style
 from synth.corpus.corpus import Corpus
@@ -73,7 +73,7 @@ def export_corpus(
     out: Path,
     splits: Sequence[str] = (),
     worker_count: int = 0,
-    observer: Observer | None = None,
+    observer: Observer = UNOBSERVED,
     allow_long: bool = False,
     absolute: bool = False,
 ) -> ExportSummary:
@@ -86,7 +86,6 @@ def export_corpus(
         absolute: Let `audiocraft` name the files with `out`, so that it may be started anywhere.
     """
     started = time.monotonic()
-    observer = observer or Silent()
     export = find_format(format_name, allow_long, str(out.resolve()) if absolute else "")
     refuse_url(out, "exports are written to folders", fix="give a folder")
     shards = list_shards(corpus, splits)
@@ -272,7 +271,7 @@ def write_negated_file(
     modes: Sequence[NegationExtent],
     style: Style,
     seed: int,
-    observer: Observer | None = None,
+    observer: Observer = UNOBSERVED,
 ) -> ToolReport:
     """Write a row for each caption and mode, negated or with the reason why not.
 
@@ -280,7 +279,7 @@ def write_negated_file(
     """
     check_output(out, captions, vocabulary)
     negation = Negation(read_vocabulary(vocabulary), style is Style.NATURAL)
-    items = track(read_captions(captions), observer or Silent(), "negate", "captions")
+    items = track(read_captions(captions), observer, "negate", "captions")
     rows = list(_negate_rows(items, modes, negation, Randomness(seed)))
     _write(out, rows, NEGATED)
     return ToolReport(out, len(rows), _count_values(map(_format_outcome, rows)))
@@ -320,7 +319,7 @@ def write_caption_file(
     count: int,
     per_category: int,
     seed: int,
-    observer: Observer | None = None,
+    observer: Observer = UNOBSERVED,
 ) -> ToolReport:
     """Write each item's caption over all its tags, and those of its partial views."""
     check_output(out, source)
@@ -330,7 +329,7 @@ def write_caption_file(
     randomness = Randomness(seed)
     rows: list[dict[str, Any]] = []
     mute = 0
-    for index, item in enumerate(track(items, observer or Silent(), "caption", "items")):
+    for index, item in enumerate(track(items, observer, "caption", "items")):
         rng = randomness.at("tag-captions", index)
         subsets = [item.tags, *draw_views(item.tags, count, per_category, rng)]
         lines = [_caption_tags(style, tags, int(rng.integers(FRAMES))) for tags in subsets]
@@ -362,7 +361,7 @@ def _make_caption_row(item: TaggedRecording, view: int, sentence: TagSentence) -
 
 
 def write_textswap_file(
-    source: Path, out: Path, max_share: float, observer: Observer | None = None
+    source: Path, out: Path, max_share: float, observer: Observer = UNOBSERVED
 ) -> ToolReport:
     """Write the TextSwap dictionary of a file's tags.
 

@@ -19,7 +19,7 @@ from pipelines.builder.build import build, plan_library
 from pipelines.config.file import read_spec
 from pipelines.config.spec import Spec
 from synth.base.errors import PlanError, SourceError, SpecError
-from synth.base.progress import Silent
+from synth.base.progress import UNOBSERVED
 from synth.recipes import recipe_class, recipe_names
 from synth.sources import source_class
 from tests.kit.builds import segue_here
@@ -100,7 +100,7 @@ def test_the_recipe_plans_a_corpus(tmp_path: Path) -> None:
     spec = tmp_path / "spec.yaml"
     library = "{foley: {classes: [dog, rain, siren], takes: 3}}"
     spec.write_text(f"corpus: t\nsource: {library}\nrecipe: {{together: {{pairs: 8}}}}\n")
-    _, places, samples = plan_library(read_spec(spec), tmp_path / "out", 0, Silent())
+    _, places, samples = plan_library(read_spec(spec), tmp_path / "out", 0, UNOBSERVED)
     rows = pq.read_table(places.manifests / "plan.parquet").to_pylist()
     assert samples == len(rows) == 8
     for row in rows:

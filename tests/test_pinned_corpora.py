@@ -23,7 +23,7 @@ import soundfile
 from pipelines.builder.build import build
 from pipelines.builder.documents import META
 from pipelines.config.spec import Spec
-from synth.base.progress import Silent
+from synth.base.progress import UNOBSERVED
 from synth.recipes.attributes import Attributes
 from tests.kit.builds import merged
 from tests.kit.runs import lines
@@ -179,6 +179,6 @@ def test_a_training_run_is_pinned(tmp_path: Path) -> None:
         tensorboard=False,
         log_every=1,
     )
-    train(config, Silent())
+    train(config, UNOBSERVED)
     found = [line["loss"] for line in lines(tmp_path / "run") if "loss" in line]
     assert found == pytest.approx(LOSSES, rel=1e-3)

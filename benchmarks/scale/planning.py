@@ -35,7 +35,7 @@ from pipelines.engines.engine import engine
 from pipelines.store.places import Places
 from pipelines.store.row_file import read_columns
 from synth.base.hashing import file_sha256
-from synth.base.progress import Silent
+from synth.base.progress import UNOBSERVED
 from synth.corpus.corpus import PLAN_FILE
 from synth.corpus.schema import MEASUREMENTS, canonical_json, to_table
 
@@ -81,12 +81,12 @@ def prepare(job: Job) -> Work:
 
 def _plan(job: Job) -> Work:
     folder = Path(job["folder"])
-    plan_library(Spec.model_validate(make_spec(8)), folder, 0, Silent())  # fills the bank
+    plan_library(Spec.model_validate(make_spec(8)), folder, 0, UNOBSERVED)  # fills the bank
     vars(planning)["draft_all"] = _repeat_drafts
 
     def work(watch: Stopwatch) -> Done:
         with watch, sampled_peaks() as peaks:
-            *_, samples = plan_library(Spec.model_validate(job["spec"]), folder, 0, Silent())
+            *_, samples = plan_library(Spec.model_validate(job["spec"]), folder, 0, UNOBSERVED)
         return Done(samples, facts=peaks)
 
     return work
@@ -118,7 +118,7 @@ def _finish(job: Job) -> Work:
 
     def work(watch: Stopwatch) -> Done:
         with watch, sampled_peaks() as peaks, engine(0) as where:
-            prepared = make_ready(spec, folder, where, Silent())
+            prepared = make_ready(spec, folder, where, UNOBSERVED)
             for shard in prepared.pending:
                 _stand_in(prepared.places, shard)
             samples = conclude(prepared).samples

@@ -30,7 +30,7 @@ from pipelines.versions.gc import collect_garbage
 from pipelines.versions.history import promote_version
 from pipelines.versions.reproduce import reproduce
 from synth.base.hashing import file_sha256
-from synth.base.progress import Silent
+from synth.base.progress import UNOBSERVED
 from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE, REMOVED_FILE
 from synth.sources import ClipRef
 from synth.sources.catalogue import Acceptance
@@ -212,7 +212,7 @@ def _ingest(site: Site) -> None:
     source = FolderSource(root=Path(os.environ[LIBRARY]))
     with engine(0) as where:
         banks = choose_stage(site.out) / BANKS
-        ingest(Intake(source, 8000, Acceptance()), banks, where, Silent())
+        ingest(Intake(source, 8000, Acceptance()), banks, where, UNOBSERVED)
 
 
 def write_library(folder: Path) -> None:

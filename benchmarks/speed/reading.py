@@ -28,7 +28,7 @@ from benchmarks.speed.stage import KINDS, RATE, BenchStage
 from pipelines.config.spec import Spec
 from pipelines.engines.engine import engine
 from pipelines.ingest.ingest import ingest as fill_bank
-from synth.base.progress import Silent
+from synth.base.progress import UNOBSERVED
 from synth.corpus.corpus import Corpus
 from train.config.run import AudioMode, TrainConfig
 from train.config.run import Stage as Lesson
@@ -85,7 +85,7 @@ def _ingest(job: Job) -> Work:
 
     def work(watch: Stopwatch) -> Done:
         with watch, engine(0) as where:
-            library = fill_bank(spec.intake, Path(job["out"]) / "banks", where, Silent())
+            library = fill_bank(spec.intake, Path(job["out"]) / "banks", where, UNOBSERVED)
         return Done(len(library.clips) + len(library.quarantine))
 
     return work

@@ -15,7 +15,7 @@ import soundfile
 
 from pipelines.builder.build import build, plan_library
 from pipelines.config.spec import Spec
-from synth.base.progress import Silent
+from synth.base.progress import UNOBSERVED
 from synth.base.rng import Randomness
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE
 from synth.scene.scene import from_text
@@ -167,7 +167,7 @@ def with_bank(bank: Path, out: Path) -> Path:
 
 def planned(spec: dict[str, Any], out: Path, workers: int = 0) -> int:
     """Plan a spec; its samples."""
-    return plan_library(Spec.model_validate(spec), out, workers, Silent())[2]
+    return plan_library(Spec.model_validate(spec), out, workers, UNOBSERVED)[2]
 
 
 # The clips that all contenders read: real ones, or made on the spot; one folder a label.

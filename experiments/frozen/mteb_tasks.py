@@ -17,7 +17,7 @@ from experiments.frozen.score import OpenSet, score_set
 from pipelines.frozen import ROOT
 from pipelines.frozen.description import SPLIT, BuiltSet, read_records
 from synth.audio.dsp import Audio
-from synth.base.progress import Silent
+from synth.base.progress import UNOBSERVED
 from train.bench.embedder import Embeddings, unit_length
 from train.bench.settings import Padding
 
@@ -66,7 +66,7 @@ class _SegueTask(AbsTask):  # type: ignore[misc]
 
     def load_data(self, num_proc: int | None = None, **_: Any) -> None:
         """Open the set, and prove that it is what was built."""
-        opened = OpenSet.open(self.built, self.root, Silent())
+        opened = OpenSet.open(self.built, self.root, UNOBSERVED)
         self.dataset = {"default": {SPLIT: opened}}
         self.data_loaded = True
 
@@ -90,7 +90,7 @@ class _SegueTask(AbsTask):  # type: ignore[misc]
         rate = data_split.data.corpus.sample_rate
         embedder = _Encoder(encode, rate, encode_kwargs.get("batch_size", 32))
         sounds = data_split.list_sounds()
-        metrics = score_set(embedder, data_split, sounds, Padding.PAD, Silent())
+        metrics = score_set(embedder, data_split, sounds, Padding.PAD, UNOBSERVED)
         return {name: metric.value for name, metric in metrics.items()}
 
     def _calculate_descriptive_statistics_from_split(self, split: str, **_: Any) -> dict[str, Any]:

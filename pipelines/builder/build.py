@@ -40,7 +40,7 @@ from pipelines.store.stage import open_store, store_at
 from pipelines.store.store import BANKS, record
 from synth.base.atomic import format_bytes
 from synth.base.errors import DiskFullError, SpecError
-from synth.base.progress import Observer, Silent, tell_damage
+from synth.base.progress import UNOBSERVED, Observer, tell_damage
 from synth.corpus.corpus import PLAN_FILE
 from synth.corpus.receipt import VersionReceipt
 from synth.sources import Unheard
@@ -128,7 +128,7 @@ def build(
     spec: Spec,
     out: Path,
     worker_count: int | str | Engine,
-    observer: Observer | None = None,
+    observer: Observer = UNOBSERVED,
     settings: RenderSettings | None = None,
 ) -> Summary:
     """Build the corpus of a spec under `out`; what is there and certified is not made again.
@@ -137,7 +137,6 @@ def build(
         out: Root of banks, shards and manifests; a path, or a URL that is mirrored from a stage.
         worker_count: Worker processes, 0 runs in this process; or an engine.
     """
-    observer = observer or Silent()
     refuse_unheard(spec)
     store = open_store(out)
     with store.hold_for_writing(spec.corpus):

@@ -35,7 +35,7 @@ from synth.audio.render import render_stems
 from synth.audio.treatments import explain_lack
 from synth.base.doors import parse_json
 from synth.base.errors import CorpusError, shorten
-from synth.base.progress import Observer, Silent
+from synth.base.progress import UNOBSERVED, Observer
 from synth.base.units import Decibels, Frames, Seconds, to_gain, to_seconds
 from synth.corpus.corpus import CLIPS_FILE, SAMPLES_FILE, Corpus
 from synth.corpus.facts import GET_AGAIN
@@ -264,7 +264,7 @@ def find_rendered(path: Path) -> Path:
     return manifest.parent
 
 
-def audit_audio(path: Path, count: int, observer: Observer | None = None) -> AudioAudit:
+def audit_audio(path: Path, count: int, observer: Observer = UNOBSERVED) -> AudioAudit:
     """Listen to samples of a finished corpus, drawn evenly over its manifest.
 
     Args:
@@ -272,7 +272,6 @@ def audit_audio(path: Path, count: int, observer: Observer | None = None) -> Aud
         count: How many samples; all of a corpus that has no more.
     """
     started = time.monotonic()
-    observer = observer or Silent()
     corpus = Corpus.open(find_rendered(path))
     manifest = corpus.folder / SAMPLES_FILE
     findings: list[AudioFinding] = []

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from pipelines.store.places import find_manifest
 from synth.base.errors import CorpusError
-from synth.base.progress import Observer, Silent
+from synth.base.progress import UNOBSERVED, Observer
 from synth.base.units import Frames
 from synth.captions.narrative import dense_captions, dense_text
 from synth.corpus.corpus import CLIPS_FILE
@@ -83,9 +83,8 @@ class Audit:
         }
 
 
-def audit(path: Path, observer: Observer | None = None) -> Audit:
+def audit(path: Path, observer: Observer = UNOBSERVED) -> Audit:
     """Judge every sentence of a corpus, or of a plan, on the timeline of its sample."""
-    observer = observer or Silent()
     rows = find_manifest(path)
     tags = read_tags(rows.parent / CLIPS_FILE)
     unmeasured = _find_unmeasured(rows.parent / CLIPS_FILE)

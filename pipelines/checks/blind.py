@@ -10,14 +10,14 @@ from typing import Any, Final
 from pipelines.checks.exported import AGAIN, read_identity
 from synth.base.doors import read_json_lines
 from synth.base.errors import CorpusError, SpecError
-from synth.base.progress import Observer, Silent
+from synth.base.progress import UNOBSERVED, Observer
 from synth.shortcuts.figures import RivalSet, Shortcuts, SplitSentences, draw_groups
 from synth.shortcuts.text import measure_texts
 
 _SEED: Final = 0
 
 
-def run_blind_export(out: Path, most_lines: int, observer: Observer | None = None) -> Shortcuts:
+def run_blind_export(out: Path, most_lines: int, observer: Observer = UNOBSERVED) -> Shortcuts:
     """Try to tell right answers from wrong ones by the texts of an export that has both.
 
     What is compared are a prompt with its right answer, and the same with its wrong one, by kind.
@@ -37,7 +37,7 @@ def run_blind_export(out: Path, most_lines: int, observer: Observer | None = Non
     }
     if not any(part.rivals for part in parts.values()):
         raise CorpusError(f"{out}: no line has a wrong answer", fix="export a corpus of groups")
-    figures = measure_texts(out, parts, [*numbers], _SEED, observer or Silent())
+    figures = measure_texts(out, parts, [*numbers], _SEED, observer)
     return Shortcuts(identity["format"], figures)
 
 

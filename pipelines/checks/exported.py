@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Final
 from synth.base.doors import open_regular, own_file, parse_json, read_json
 from synth.base.errors import CorpusError, SpecError
 from synth.base.hashing import file_sha256
-from synth.base.progress import Observer, Silent
+from synth.base.progress import UNOBSERVED, Observer
 from synth.corpus.corpus import Corpus
 from synth.corpus.facts import SPLIT_NAME
 from synth.export import FORMATS, find_format
@@ -70,12 +70,11 @@ class ExportAudit:
         }
 
 
-def audit_export(path: Path, out: Path, observer: Observer | None = None) -> ExportAudit:
+def audit_export(path: Path, out: Path, observer: Observer = UNOBSERVED) -> ExportAudit:
     """Make an export again, and compare its lines and files with those that are there.
 
     `README.md` and hidden files are left alone. Pieces of manifests are made in a temporary folder.
     """
-    observer = observer or Silent()
     corpus = Corpus.open(path)
     export, shards = _find_export(corpus, out)
     comparison = _Comparison(out)

@@ -13,7 +13,7 @@ from pipelines.config.spec import SPLITS
 from pipelines.store.places import find_manifest
 from pipelines.store.row_file import read_batches
 from synth.base.errors import CorpusError
-from synth.base.progress import Observer
+from synth.base.progress import UNOBSERVED, Observer
 from synth.corpus.corpus import CLIPS_FILE
 from synth.corpus.leakage import COLUMNS, HEARD, Leakage, leakage, measure_between_splits
 
@@ -21,7 +21,7 @@ _BATCH: Final = 4096
 _LEVELS: Final = "levels_db"
 
 
-def compare_corpora(path_a: Path, path_b: Path, observer: Observer | None = None) -> Leakage:
+def compare_corpora(path_a: Path, path_b: Path, observer: Observer = UNOBSERVED) -> Leakage:
     """What the samples of one corpus share with those of another.
 
     Only clips that samples use count.
@@ -32,7 +32,7 @@ def compare_corpora(path_a: Path, path_b: Path, observer: Observer | None = None
     return leakage(read_used_clips(path_a), read_used_clips(path_b), observer)
 
 
-def compare_splits(path: Path, observer: Observer | None = None) -> dict[str, Leakage]:
+def compare_splits(path: Path, observer: Observer = UNOBSERVED) -> dict[str, Leakage]:
     """What the splits of a corpus share, by the names of the two, as `train and test`."""
     manifest = find_manifest(path)
     used = _read_used_ids(manifest)

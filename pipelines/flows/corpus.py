@@ -57,7 +57,7 @@ from pipelines.store.places import Places
 from pipelines.store.stage import open_store
 from synth.base.choice import check_values
 from synth.base.errors import SegueError
-from synth.base.progress import Observer, Silent
+from synth.base.progress import UNOBSERVED, Observer
 
 SERVED_BY: Final = "SEGUE_SERVED_BY"
 PROMOTED: Final = "segue.promoted"
@@ -199,7 +199,7 @@ BODIES: Final[dict[str, Callable[[StageJob], Result | Summary]]] = {
 
 
 def flow_of(
-    name: str, observer: Observer | None = None, keep: Callable[[Any], None] = lambda result: None
+    name: str, observer: Observer = UNOBSERVED, keep: Callable[[Any], None] = lambda result: None
 ) -> CorpusFlow:
     """The flow of a name in `BODIES`.
 
@@ -236,7 +236,7 @@ def flow_of(
             sole_run(store.root, parsed.corpus),
             engine(workers) as where,
         ):
-            observed = LoggedPhases(observer or Silent(), get_run_logger())
+            observed = LoggedPhases(observer, get_run_logger())
             tasks = _make_step(parsed.corpus)
             settings = _read_nightly(nightly)
             result = body(StageJob(parsed, store.root, settings, where, observed, tasks))

@@ -19,14 +19,14 @@ from pipelines.flows.holder import HOME, find_api
 from pipelines.flows.schedule import NightlySettings
 from pipelines.flows.servers import own_server, refuse_full
 from synth.base.errors import SegueError, SpecError
-from synth.base.progress import Observer
+from synth.base.progress import UNOBSERVED, Observer
 
 
 def build_with_prefect(
     spec: Spec,
     out: Path,
     workers: str | int,
-    observer: Observer | None = None,
+    observer: Observer = UNOBSERVED,
     settings: RenderSettings | None = None,
 ) -> Summary:
     """Build a corpus as a Prefect flow run."""
@@ -47,7 +47,7 @@ def nightly_with_prefect(
 
 def _run(
     name: str,
-    observer: Observer | None,
+    observer: Observer,
     spec: Content,
     out: Path,
     workers: str | int,

@@ -26,7 +26,7 @@ from synth.base.doors import own_file
 from synth.base.errors import CorpusError
 from synth.base.hashing import sha256_of
 from synth.base.own_label import name_of
-from synth.base.progress import Observer, Silent, track
+from synth.base.progress import UNOBSERVED, Observer, track
 from synth.corpus.corpus import CLIPS_FILE, QUARANTINE_FILE, Corpus, find_finished
 from synth.corpus.facts import GET_AGAIN
 from synth.corpus.receipt import VersionReceipt
@@ -230,13 +230,12 @@ def verify_manifests(path: Path) -> dict[str, Any]:
 
 
 def verify(
-    corpus: Corpus, rows: Sequence[dict[str, Any]], observer: Observer | None = None
+    corpus: Corpus, rows: Sequence[dict[str, Any]], observer: Observer = UNOBSERVED
 ) -> dict[str, Any]:
     """Compare every part of the bank and shard with its receipt, and rebuild `rows`.
 
     Of a bank at a URL the parts that the rows need are compared, when they come.
     """
-    observer = observer or Silent()
     parts = _list_certified_parts(corpus)
     for pcm in track(parts, observer, "bank", "parts"):
         if fault := find_pcm_fault(pcm, Store(pcm.parent)):

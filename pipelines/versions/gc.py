@@ -38,7 +38,7 @@ from pipelines.versions.history import (
 from synth.audio.bank import read_index
 from synth.base.atomic import PARTIAL_SUFFIX, write_text
 from synth.base.errors import CorpusError
-from synth.base.progress import Observer, Silent
+from synth.base.progress import UNOBSERVED, Observer
 from synth.corpus.corpus import ATTRIBUTION_FILE, REMOVED_FILE, SAMPLES_FILE
 from synth.corpus.schema import canonical_json
 from synth.storage import fetch
@@ -142,7 +142,7 @@ def collect_garbage(
     keep: int,
     banks: bool = False,
     dry_run: bool = False,
-    observer: Observer | None = None,
+    observer: Observer = UNOBSERVED,
 ) -> Sweep:
     """Remove the shards of all but the newest versions of a corpus; their manifests stay.
 
@@ -160,7 +160,6 @@ def collect_garbage(
         return _survey(
             store, corpus, versions, keep, store.list_folders(store.root / BANKS) if banks else ()
         )
-    observer = observer or Silent()
     with ExitStack() as stack:
         held_banks = hold_every_bank(stack, store, observer) if banks else ()
         store = stack.enter_context(store.hold_corpus(corpus))

@@ -52,7 +52,7 @@ from pipelines.store.store import BANKS, SHARDS, Store, link, record, walk_files
 from pipelines.versions.history import STAGING_SUFFIX, read_facts, refuse_foreign
 from synth.base.errors import CorpusError, SourceError, shorten
 from synth.base.hashing import file_sha256
-from synth.base.progress import Observer, Silent
+from synth.base.progress import UNOBSERVED, Observer
 from synth.corpus.corpus import CLIPS_FILE, CORPUS_FILE, PLAN_FILE, SAMPLES_FILE, check_version
 from synth.corpus.facts import GET_AGAIN
 from synth.corpus.receipt import VersionReceipt
@@ -112,7 +112,7 @@ def reproduce(
     places: Places,
     given: Spec | None,
     worker_count: int,
-    observer: Observer | None = None,
+    observer: Observer = UNOBSERVED,
     settings: RenderSettings | None = None,
 ) -> Reproduction:
     """Make the missing shards of a finished version again, and prove all of them.
@@ -121,7 +121,6 @@ def reproduce(
         given: A spec to compare its own with, which also says where the library lies now.
     """
     started = time.monotonic()
-    observer = observer or Silent()
     if worker_count:
         places.store.refuse_private()
     refuse_foreign(places.out, places.corpus)

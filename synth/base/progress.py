@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Final, Protocol, TypeVar, runtime_checkable
 
 T = TypeVar("T")
 
@@ -38,6 +38,9 @@ class Silent:
         pass
 
     start = advance = finish = _ignore
+
+
+UNOBSERVED: Final = Silent()
 
 
 def tell_damage(observer: Observer, faults: Sequence[str], what: str) -> None:

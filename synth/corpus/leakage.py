@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float64, Int64, UInt32
 
 from synth.audio.fingerprint import BITS, HOP_S, NOTHING, Words, from_bytes
 from synth.base.errors import CorpusError
-from synth.base.progress import Observer, Silent, track
+from synth.base.progress import UNOBSERVED, Observer, track
 from synth.base.units import Seconds
 
 # Known sounds: many fingerprints, indexed so that one that sounds the same is found at once.
@@ -329,7 +329,7 @@ class Leakage:
 def leakage(
     rows_a: Sequence[Mapping[str, Any]],
     rows_b: Sequence[Mapping[str, Any]],
-    observer: Observer | None = None,
+    observer: Observer = UNOBSERVED,
 ) -> Leakage:
     """Compare two sets of clips by recording, by bytes and by sound.
 
@@ -339,7 +339,7 @@ def leakage(
     shelf = ClipShelf.of(rows_b)
     pairs = tuple(
         shared
-        for row in track(rows_a, observer or Silent(), PHASE, "clips")
+        for row in track(rows_a, observer, PHASE, "clips")
         for shared in shelf.find_shared(row)
     )
     ways = [pair.by for pair in pairs]
@@ -358,7 +358,7 @@ def leakage(
 
 
 def measure_between_splits(
-    splits: Mapping[str, Sequence[Mapping[str, Any]]], observer: Observer | None = None
+    splits: Mapping[str, Sequence[Mapping[str, Any]]], observer: Observer = UNOBSERVED
 ) -> dict[tuple[str, str], Leakage]:
     """The leakage between every two splits of a corpus, in their order."""
     return {(a, b): leakage(splits[a], splits[b], observer) for a, b in combinations(splits, 2)}

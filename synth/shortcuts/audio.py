@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float, Int
 
 from synth.audio.dsp import Pcm, attacks, from_pcm
 from synth.base.doors import parse_json
-from synth.base.progress import Observer, Silent, track
+from synth.base.progress import UNOBSERVED, Observer, track
 from synth.base.rng import Randomness
 from synth.corpus.corpus import CLIPS_FILE, SAMPLES_FILE, Corpus
 from synth.scene.claim import Quantity
@@ -145,7 +145,7 @@ def run_trivial_test(
     corpus: Corpus,
     most_samples: int,
     seed: int = 0,
-    observer: Observer | None = None,
+    observer: Observer = UNOBSERVED,
     splits: Sequence[str] = (),
 ) -> Shortcuts:
     """Try to tell a corpus's true captions from its false ones by trivial features of its audio.
@@ -154,7 +154,6 @@ def run_trivial_test(
         most_samples: Groups are drawn until they hold about this many samples.
         splits: Those to learn from and to judge; all of them by default.
     """
-    observer = observer or Silent()
     recipe, parts = draw_rows(corpus.folder / SAMPLES_FILE, _COLUMNS, splits, most_samples, seed)
     rows = [row for some in parts.values() for row in some]
     numbers: dict[str, int] = defaultdict(lambda: len(numbers))

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from synth.base.progress import Observer, Silent
+from synth.base.progress import UNOBSERVED, Observer
 from synth.shortcuts.figures import (
     FOLDS,
     Sentences,
@@ -35,7 +35,7 @@ def run_blind_test(
     manifest: Path,
     most_samples: int,
     seed: int = 0,
-    observer: Observer | None = None,
+    observer: Observer = UNOBSERVED,
     splits: Sequence[str] = (),
 ) -> Shortcuts:
     """Try to tell a corpus's true captions from its false ones by their text alone.
@@ -48,7 +48,7 @@ def run_blind_test(
     recipe, rows = draw_rows(manifest, (), splits, most_samples, seed)
     numbers: dict[str, int] = defaultdict(lambda: len(numbers))
     parts = {split: SplitSentences.of(some, numbers) for split, some in rows.items()}
-    return Shortcuts(recipe, measure_texts(manifest, parts, [*numbers], seed, observer or Silent()))
+    return Shortcuts(recipe, measure_texts(manifest, parts, [*numbers], seed, observer))
 
 
 def measure_texts(

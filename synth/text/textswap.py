@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from jaxtyping import Bool, Int, Int64
 
 from synth.base.atomic import replacing
-from synth.base.progress import Observer, Silent
+from synth.base.progress import UNOBSERVED, Observer
 from synth.labels.lexicon import Tag
 from synth.labels.words import words_of
 from synth.text.grammar.tokens import has_markup
@@ -261,11 +261,10 @@ class Dictionary:
         )
         return not implied and not is_implied(alternative, untold)
 
-    def write(self, path: Path, observer: Observer | None = None) -> SwapPairs:
+    def write(self, path: Path, observer: Observer = UNOBSERVED) -> SwapPairs:
         """Write every pair of a category as Parquet, whole or not at all."""
         counts: Counter[str] = Counter()
         with_one = 0
-        observer = observer or Silent()
         observer.start("textswap", len(self.vocabulary.tags), "tags")
         with (
             replacing(path) as partial,

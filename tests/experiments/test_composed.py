@@ -19,7 +19,7 @@ from pipelines.frozen.composed import BY_CONSTRUCTION, guess_sounds, list_choice
 from pipelines.frozen.description import read_records
 from pipelines.frozen.digests import digest_corpus
 from synth.base.errors import CorpusError
-from synth.base.progress import Silent
+from synth.base.progress import UNOBSERVED
 from synth.corpus.corpus import Corpus
 from synth.derived.edits import EditChoice
 from synth.export.items import list_shards
@@ -116,9 +116,9 @@ def test_baselines_lack_the_source(sets: Path, corpus: Corpus, choices: list[Edi
 
 def test_scores_are_those_of_loops_over_dot_products(sets: Path, corpus: Corpus) -> None:
     (built,) = read_records(sets)
-    opened = OpenSet.open(built, sets, Silent())
+    opened = OpenSet.open(built, sets, UNOBSERVED)
     embedder = Foreign(RandomModel(), "random")
-    scores = score_set(embedder, opened, opened.list_sounds(), Padding.PAD, Silent())
+    scores = score_set(embedder, opened, opened.list_sounds(), Padding.PAD, UNOBSERVED)
     rows = {row["id"]: row for row in corpus.samples("test").to_pylist()}
     model = RandomModel()
 
@@ -144,7 +144,7 @@ def unit(vector: Any) -> np.ndarray:
 
 def test_the_digest_is_of_the_instructions_too(corpus: Corpus, choices: list[EditChoice]) -> None:
     digests = {
-        digest_corpus(corpus, Silent(), map(asdict, some)) for some in ((), choices, choices[1:])
+        digest_corpus(corpus, UNOBSERVED, map(asdict, some)) for some in ((), choices, choices[1:])
     }
     assert len(digests) == 3
     with pytest.raises(CorpusError, match="no sample has two edits of one kind"):

@@ -51,7 +51,7 @@ from experiments.harness.runner import ExperimentOutcome, Machine, carry_out
 from experiments.registry import EXPERIMENTS, find_experiment, parse_exam_split
 from pipelines.config.spec import Spec
 from synth.base.errors import CorpusError, SpecError
-from synth.base.progress import Silent
+from synth.base.progress import UNOBSERVED, Silent
 from synth.corpus.corpus import Corpus
 from synth.text.order.clause_swap import Probe
 from tests.kit.accessible import MODES, check_accessible
@@ -110,7 +110,7 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
 
 @pytest.fixture(scope="module")
 def outcome(machine: Machine) -> ExperimentOutcome:
-    return carry_out(miniature(), (0, 1), machine, Silent())
+    return carry_out(miniature(), (0, 1), machine, UNOBSERVED)
 
 
 def test_every_arm_is_trained_and_found(outcome: ExperimentOutcome, machine: Machine) -> None:
@@ -131,7 +131,7 @@ def test_what_is_done_is_not_done_again_and_results_are_the_same(
     outcome: ExperimentOutcome, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runner, "train", None)
-    again = carry_out(miniature(), (0, 1), machine, Silent())
+    again = carry_out(miniature(), (0, 1), machine, UNOBSERVED)
     assert again.seconds == {}
     for name, each in (("first", outcome), ("second", again)):
         write_results(each, "segue reproduce miniature", tmp_path / name)
@@ -159,7 +159,7 @@ def test_a_claim_without_test_is_refused(machine: Machine, monkeypatch: pytest.M
         {"lines": (Line(cell.metric, "longer"),)},
     ):
         with pytest.raises(SpecError, match=r"miniature: .* tests lack order\.negatives_longer"):
-            carry_out(miniature(**asked), (0,), machine, Silent())
+            carry_out(miniature(**asked), (0,), machine, UNOBSERVED)
 
 
 def test_a_name_that_no_corpus_can_have_is_refused_before_work_begins() -> None:
@@ -171,7 +171,7 @@ def test_a_name_that_no_corpus_can_have_is_refused_before_work_begins() -> None:
 def test_samples_of_other_corpora_take_part(machine: Machine) -> None:
     alone = miniature().arms[0]
     mixed = replace(alone, mixed={"ordered": 0.25})
-    made = carry_out(miniature(arms=(alone, mixed), claims=()), (0,), machine, Silent())
+    made = carry_out(miniature(arms=(alone, mixed), claims=()), (0,), machine, UNOBSERVED)
     one, other = made.runs
     assert one.digest != other.digest
     assert [(each.corpus.parent.name, each.weight) for each in other.config.mix] == [
@@ -183,7 +183,7 @@ def test_some_arms_alone_are_trained_and_no_claim_about_others_is_judged(
     outcome: ExperimentOutcome, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runner, "train", None)
-    some = carry_out(miniature().select_arms(["mlp"]), (0, 1), machine, Silent())
+    some = carry_out(miniature().select_arms(["mlp"]), (0, 1), machine, UNOBSERVED)
     assert some.metrics == {"mlp": outcome.metrics["mlp"]}
     assert some.experiment.claims == ()
     paths = write_results(some, "segue reproduce miniature --arm mlp", tmp_path)
@@ -231,14 +231,14 @@ def test_a_library_without_the_split_is_refused_before_training(
 ) -> None:
     monkeypatch.setattr(runner, "train", None)
     with pytest.raises(CorpusError, match=r"no split 'val' \(it has train, test\)"):
-        carry_out(miniature(), (0, 1, 2), machine, Silent(), ExamSplit.VAL)
+        carry_out(miniature(), (0, 1, 2), machine, UNOBSERVED, ExamSplit.VAL)
 
 
 def test_only_lost_runs_are_trained_again(outcome: ExperimentOutcome, machine: Machine) -> None:
     lost, killed = outcome.runs[1], outcome.runs[2]
     shutil.rmtree(lost.config.out)
     (killed.config.out / MODEL_FILE).unlink()
-    again = carry_out(miniature(), (0, 1), machine, Silent())
+    again = carry_out(miniature(), (0, 1), machine, UNOBSERVED)
     assert {arm: list(each) for arm, each in again.seconds.items()} == {
         lost.arm.name: [lost.seed],
         killed.arm.name: [killed.seed],
@@ -261,7 +261,7 @@ def test_the_command_prints_and_writes_the_same_figures(
         out=machine.out,
         results=tmp_path,
         workers=0,
-        observer=Silent(),
+        observer=UNOBSERVED,
     )
     printed = json.loads(json.dumps(command().facts))
     written = json.loads((tmp_path / "miniature-tiny-foley.json").read_text())
@@ -318,7 +318,7 @@ def test_a_view_holds_what_is_kept_and_never_nothing(
     nothing = CorpusView(("pairs",), lambda row: None)
     corpora = {**miniature().corpora, "ordered": nothing}
     with pytest.raises(SpecError, match="no sample is left"):
-        carry_out(miniature(corpora=corpora), (0,), machine, Silent())
+        carry_out(miniature(corpora=corpora), (0,), machine, UNOBSERVED)
 
 
 def test_a_probe_of_a_split_has_one_sound_for_each_meaning(outcome: ExperimentOutcome) -> None:

@@ -18,7 +18,7 @@ from experiments.frozen.score import SCORES
 from pipelines.frozen.description import Backwards, locate_corpus, read_records
 from pipelines.frozen.digests import digest_corpus
 from pipelines.frozen.make import list_queries
-from synth.base.progress import Silent
+from synth.base.progress import UNOBSERVED
 from synth.corpus.corpus import Corpus
 from tests.kit.builds import segue_here
 from tests.kit.tables import read_data
@@ -206,8 +206,8 @@ def test_a_set_that_is_answered_with_windows_is_scored_by_predictions(tmp_path: 
     assert "--to moments" in built.stdout
     (record,) = read_records(tmp_path)
     corpus = Corpus.open(locate_corpus(record, tmp_path))
-    assert digest_corpus(corpus, Silent(), list_queries(corpus)) == record.digest
-    assert digest_corpus(corpus, Silent()) != record.digest, "when sounds are heard counts"
+    assert digest_corpus(corpus, UNOBSERVED, list_queries(corpus)) == record.digest
+    assert digest_corpus(corpus, UNOBSERVED) != record.digest, "when sounds are heard counts"
 
     assert "answered with windows" in str(run(tmp_path, tmp_path / "out", "random"))
     segue_here("export", corpus.folder, "--to", "moments", "--out", tmp_path / "when")

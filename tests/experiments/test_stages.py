@@ -18,7 +18,7 @@ from experiments.triplets import ALONE, IN_PAPER, STAGE_A, STAGE_B, by_stage
 from pipelines.builder.build import build
 from pipelines.config.spec import Spec
 from synth.base.errors import SpecError
-from synth.base.progress import Silent
+from synth.base.progress import UNOBSERVED
 from synth.corpus.corpus import Corpus
 from synth.corpus.schema import read_timeline
 from synth.scene.claim import claim_from_text
@@ -45,7 +45,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
             recipe={"triplets": {**recipe, "max_event_s": 0.5}},
             audio={"sample_rate": 8000, "length": "exact 1 s"},
         )
-        found[name] = Path(build(spec, out, 0, Silent()).paths["manifests"])
+        found[name] = Path(build(spec, out, 0, UNOBSERVED).paths["manifests"])
     view = CorpusView(("stage-a", "triplets"), by_stage)
     return found | {"stages": write_view("stages", view, found, out / "views")}
 

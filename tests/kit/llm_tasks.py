@@ -16,7 +16,7 @@ from pipelines.llm.settings import GenerateSettings
 from pipelines.llm.wire.endpoint import Endpoint, EndpointSettings
 from pipelines.llm.wire.errors import Policy
 from pipelines.llm.wire.request import Capabilities, Reply, Request
-from synth.base.progress import Silent
+from synth.base.progress import UNOBSERVED
 from synth.llm.prompt import Prompt
 from tests.kit.llm_server import LlmServer
 from tests.kit.tables import DATA
@@ -50,7 +50,7 @@ def run(
     folder: Path, server: LlmServer, rows: list[dict[str, Any]] | None = None, **changes: Any
 ) -> GenerateSummary:
     """A run over some rows, or over those that an earlier one left in the folder."""
-    return generate(settings(folder, server.base_url, rows or [], **changes), Silent())
+    return generate(settings(folder, server.base_url, rows or [], **changes), UNOBSERVED)
 
 
 def meeting(fault: str, attempts: int = 10**9) -> Callable[[dict[str, Any], int], str]:

@@ -13,7 +13,7 @@ from mteb.models import ModelMeta
 from experiments.frozen.mteb_tasks import MAIN_SCORE, mteb_tasks
 from experiments.frozen.score import OpenSet, score_set
 from pipelines.frozen.description import read_records
-from synth.base.progress import Silent
+from synth.base.progress import UNOBSERVED
 from tests.kit.frozen_sets import COMPOSED, DESCRIPTION, make_sets
 from train.bench.opening import Foreign, RandomModel
 from train.bench.settings import Padding
@@ -51,9 +51,9 @@ def test_scores_by_mteb_are_ours(tmp_path: Path, description: dict[str, Any]) ->
     (result,) = mteb.evaluate(RandomEncoder(), [task], cache=None, co2_tracker=False).task_results
     (found,) = result.scores["test"]
     (built,) = read_records(sets)
-    opened = OpenSet.open(built, sets, Silent())
+    opened = OpenSet.open(built, sets, UNOBSERVED)
     model = Foreign(RandomModel(), "random")  # of unit length, as the task makes embeddings
-    ours = score_set(model, opened, opened.list_sounds(), Padding.PAD, Silent())
+    ours = score_set(model, opened, opened.list_sounds(), Padding.PAD, UNOBSERVED)
     assert task.metadata.name == "SegueSmallV1Foley"
     main = "audio" if built.composed else MAIN_SCORE
     assert found["main_score"] == ours[main].value

@@ -15,7 +15,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from synth.base.errors import SpecError
-from synth.base.progress import Silent
+from synth.base.progress import UNOBSERVED
 from tests.kit.real_models import with_real
 from tests.kit.tiny_models import WORDS, noise, save_tokenizer
 from train.bench.embedder import Embeddings, embed_sounds, fill_up
@@ -162,7 +162,7 @@ def test_a_checkpoint_of_its_training_is_opened(open_clip: Any, tmp_path: Path) 
         soundfile.write(tmp_path / f"{at}.wav", noise(at, length).numpy(), 48_000)
     table = tmp_path / "classes.csv"
     table.write_text("filename,category\n0.wav,dog\n1.wav,rain\n")
-    assert eval_command(model, table, observer=Silent()).facts["zero_shot_top1"]["n"] == 2
+    assert eval_command(model, table, observer=UNOBSERVED).facts["zero_shot_top1"]["n"] == 2
 
 
 class Code:

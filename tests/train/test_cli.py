@@ -16,7 +16,7 @@ import torch
 
 from pipelines.look.report.corpus import run_page
 from synth.base.errors import SpecError
-from synth.base.progress import Silent
+from synth.base.progress import UNOBSERVED
 from tests.kit.builds import segue_here
 from tests.kit.tiny_models import CLAP_RATE, CLAP_SECONDS, save_clap
 from train.bench.evaluate import Evaluation, evaluate
@@ -92,7 +92,7 @@ def test_the_test_that_is_named_next_can_be_done(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     corpus, run = build_corpus(splits={"train": [1, 2, 3], **others}), tmp_path / "run"
-    result = train_command(corpus, steps=2, out=run, observer=Silent())
+    result = train_command(corpus, steps=2, out=run, observer=UNOBSERVED)
     result.show()
     last = capsys.readouterr().out.splitlines()[-1]
     following = ["segue", "eval", str(run), str(corpus), *words]
@@ -104,7 +104,7 @@ def test_json_has_the_shape_of_metrics(
 ) -> None:
     config = settings()
     monkeypatch.setattr("train.cli.train.make_config", lambda *options: config)
-    result = train_command(config.corpus, as_json=True, observer=Silent())
+    result = train_command(config.corpus, as_json=True, observer=UNOBSERVED)
     found: Any = json.loads(json.dumps(result.facts))
     assert all(set(fact) == FIELDS for fact in found.values())
     assert {"loss", "samples_per_s", "data_wait", "step", "best_step"} < set(found)
@@ -132,7 +132,7 @@ def test_a_spec_is_told_from_a_corpus(tmp_path: Path) -> None:
     spec.write_text("corpus: mine\n")
     for command in (partial(train_command, spec), partial(eval_command, tmp_path, spec)):
         with pytest.raises(SpecError, match=r"mine\.yaml: is a spec, not a corpus") as error:
-            command(observer=Silent())
+            command(observer=UNOBSERVED)
         assert "data_manifests/mine" in str(error.value.fix)
 
 
@@ -140,7 +140,7 @@ def test_without_val_the_last_weights_are_kept_and_that_is_told(
     build_corpus: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     corpus = build_corpus(splits={"train": [1, 2, 3, 4], "test": [5]})
-    result = train_command(corpus, steps=2, out=tmp_path / "run", observer=Silent())
+    result = train_command(corpus, steps=2, out=tmp_path / "run", observer=UNOBSERVED)
     result.show()
     assert "no split val: the last weights are kept" in capsys.readouterr().out
     told = run_page(tmp_path / "run").html
@@ -166,20 +166,20 @@ def test_a_clap_is_fine_tuned_exported_and_tested(clap: Path, sounds: Path, tmp_
     from transformers import ClapModel
 
     before = set(clap.iterdir())
-    found = eval_command(clap, sounds, observer=Silent()).facts
+    found = eval_command(clap, sounds, observer=UNOBSERVED).facts
     assert {"bat", "triplets", "audio_to_text_r1"} <= found.keys()
     assert set(clap.iterdir()) == before  # no run of ours: nothing is written there
     run, exported = tmp_path / "run", tmp_path / "exported"
-    train_command(sounds, clap=str(clap), steps=4, out=run, observer=Silent())
-    tuned = eval_command(run, sounds, observer=Silent()).facts
+    train_command(sounds, clap=str(clap), steps=4, out=run, observer=UNOBSERVED)
+    tuned = eval_command(run, sounds, observer=UNOBSERVED).facts
     (tested,) = read_evaluations(run)
     assert {name: each.to_json() for name, each in tested.metrics.items()} == tuned
     assert tested.name == f"eval-{sounds.name}-test"
-    told: Any = export_command(run, exported, ModelFormat.TRANSFORMERS, observer=Silent()).facts
+    told: Any = export_command(run, exported, ModelFormat.TRANSFORMERS, observer=UNOBSERVED).facts
     assert (told["out"], told["format"]) == (str(exported), "transformers")
     assert told["bytes"] == sum((exported / name).stat().st_size for name in told["files"])
     results = tmp_path / "results"
-    assert eval_command(exported, sounds, out=results, observer=Silent()).facts == tuned
+    assert eval_command(exported, sounds, out=results, observer=UNOBSERVED).facts == tuned
     assert json.loads((results / "metrics.json").read_text()) == tuned
     weights = [ClapModel.from_pretrained(folder).state_dict() for folder in (clap, exported)]
     assert any(not torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
@@ -188,7 +188,7 @@ def test_a_clap_is_fine_tuned_exported_and_tested(clap: Path, sounds: Path, tmp_
 def test_a_head_of_ours_hears_a_claps_feature_map(clap: Path, sounds: Path, tmp_path: Path) -> None:
     run, results = tmp_path / "run", tmp_path / "results"
     train_command(
-        sounds, clap=str(clap), head=HeadKind.TRANSFORMER, steps=2, out=run, observer=Silent()
+        sounds, clap=str(clap), head=HeadKind.TRANSFORMER, steps=2, out=run, observer=UNOBSERVED
     )
     assert load_run(run).config.model.audio.tokens is TokenKind.MAP
     done = segue_here("eval", run, sounds, "--task", "bat", "--out", results)

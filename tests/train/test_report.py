@@ -16,7 +16,7 @@ from pipelines.look.page import write_page
 from pipelines.look.report.corpus import run_page
 from synth.base.doors import make_console
 from synth.base.errors import CorpusError, SpecError
-from synth.base.progress import Silent
+from synth.base.progress import UNOBSERVED
 from tests.kit.accessible import MODES, check_accessible, check_focus, check_still
 from tests.kit.chromium import Reader, launched
 from tests.kit.pages import check_page
@@ -196,11 +196,11 @@ def test_a_damaged_file_is_one_clear_error(run: Path) -> None:
 
 def test_the_command_tells_runs_from_corpora(run: Path, tmp_path: Path) -> None:
     out = tmp_path / "run.html"
-    told = report_command(run, out, observer=Silent()).facts
+    told = report_command(run, out, observer=UNOBSERVED).facts
     assert (told["report"], told["run"], told["finished"]) == (str(out), "run", True)
     check_page(out.read_text(encoding="utf-8"))
     with pytest.raises(SpecError, match="has no samples"):
-        report_command(run, out, given={"--samples"}, observer=Silent())
+        report_command(run, out, given={"--samples"}, observer=UNOBSERVED)
 
 
 # `segue compare`: the tests of several runs side by side.

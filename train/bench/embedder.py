@@ -16,7 +16,7 @@ from torch.nn.functional import normalize
 
 from synth.audio.dsp import Audio
 from synth.base.errors import CorpusError, SpecError
-from synth.base.progress import Observer, Silent, track
+from synth.base.progress import UNOBSERVED, Observer, track
 from synth.base.units import Frames
 from train.bench.settings import Padding
 from train.bench.sounds import SoundItem
@@ -138,13 +138,13 @@ class Evaluator(Exported):
 
 
 def embed_texts(
-    embedder: Embedder, texts: Sequence[str], observer: Observer | None = None
+    embedder: Embedder, texts: Sequence[str], observer: Observer = UNOBSERVED
 ) -> TextEmbeddings:
     """The embedding of every different text, each embedded once."""
     # Texts of one length stand together, so that little is spent on padding.
     unique = sorted(set(texts), key=lambda text: (len(text.split()), text))
     vectors: dict[str, Embedding] = {}
-    unread = track(unique, observer or Silent(), "read", "texts")
+    unread = track(unique, observer, "read", "texts")
     while part := list(islice(unread, TOGETHER)):
         embedded = embedder.texts(part)
         check_finite(embedded, part)
@@ -165,7 +165,7 @@ def embed_sounds(
     embedder: Embedder,
     sounds: Sequence[SoundItem],
     cut: bool = False,
-    observer: Observer | None = None,
+    observer: Observer = UNOBSERVED,
 ) -> tuple[Embeddings, int]:
     """The embedding of every sound, and how many were cut.
 
@@ -175,7 +175,7 @@ def embed_sounds(
         cut: Hear the first part of sounds that are too long for the model.
     """
     order = sorted(range(len(sounds)), key=lambda number: (sounds[number].size, number))
-    unheard = track([sounds[n] for n in order], observer or Silent(), "listen", "sounds")
+    unheard = track([sounds[n] for n in order], observer, "listen", "sounds")
     parts, was_cut = [], 0
     while batch := list(islice(unheard, TOGETHER)):
         whole = [sound.load(embedder.sample_rate) for sound in batch]

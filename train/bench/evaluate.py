@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from synth.base.errors import SpecError
-from synth.base.progress import Observer, Silent
+from synth.base.progress import UNOBSERVED, Observer
 from synth.shortcuts.baselines import find_baselines
 from synth.shortcuts.figures import TRIPLETS
 from synth.storage import may_be_folder
@@ -58,7 +58,7 @@ def evaluate(
     *,
     mode: AudioMode = AudioMode.SHARDS,
     device: str = "cpu",
-    observer: Observer | None = None,
+    observer: Observer = UNOBSERVED,
 ) -> dict[str, Metric]:
     """Every metric that the samples of a split allow.
 
@@ -143,7 +143,7 @@ def assess(
     benchmark: Benchmark,
     tasks: Collection[Task] | None = None,
     model: str = "",
-    observer: Observer | None = None,
+    observer: Observer = UNOBSERVED,
     digest: str = "",
     *,
     baselines: bool = False,
@@ -177,7 +177,7 @@ def assess(
         metrics |= {name: metric for name, metric in measured.items() if metric.n}
         left_out |= {f"{task}: {reason}": count for reason, count in plan.left_out.items()}
     if baselines:
-        metrics = _add_baselines(metrics, benchmark, observer or Silent())
+        metrics = _add_baselines(metrics, benchmark, observer)
     facts = {name: value for name, value in (("model", model), (WEIGHTS, digest)) if value}
     facts |= dict(benchmark.facts)
     facts |= {

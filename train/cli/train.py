@@ -16,7 +16,7 @@ import typer
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
-from synth.base.progress import Observer, Silent, show_waiting
+from synth.base.progress import UNOBSERVED, Observer, show_waiting
 from synth.corpus.kinds import PathKind, expect
 from synth.storage import format_place
 from train.cli.show import (
@@ -102,7 +102,7 @@ def train_command(
     if resume and not has_checkpoint(settings.out) and is_leader():
         print(f"no checkpoint in {settings.out}: starting from step 0", file=sys.stderr)
     quieten_transformers()
-    observer = observer if is_leader() else Silent()
+    observer = observer if is_leader() else UNOBSERVED
     result = train(settings, observer, resume=resume, overwrite=overwrite)
     if not is_leader():
         return None
@@ -175,7 +175,7 @@ def make_config(
 
 
 def result_json(
-    result: TrainResult, config: TrainConfig, observer: Observer | None = None
+    result: TrainResult, config: TrainConfig, observer: Observer = UNOBSERVED
 ) -> dict[str, dict[str, Any]]:
     """How a run ended, in the JSON shape of metrics, null where a field has no meaning.
 

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Int, Int16
 from torch import Tensor
 
-from synth.base.progress import Observer, Silent
+from synth.base.progress import UNOBSERVED, Observer
 from synth.base.units import Frames, to_frames
 from train.config.run import TrainConfig
 from train.data.split import SplitData
@@ -89,7 +89,7 @@ def feature_cache(
     config: TrainConfig,
     tower: AudioTower,
     device: torch.device,
-    observer: Observer | None = None,
+    observer: Observer = UNOBSERVED,
 ) -> FeatureCache | None:
     """Read a split once and keep its features.
 
@@ -102,7 +102,6 @@ def feature_cache(
     shape = tower.features(silence).values.shape[1:]
     if len(data) * shape.numel() * _BYTES > config.cache_mb * 2**20:
         return None
-    observer = observer or Silent()
     observer.start("features", len(data), "samples")
     values = torch.zeros(len(data), *shape, device=device)
     mask = torch.zeros(len(data), shape[0], dtype=torch.bool, device=device)

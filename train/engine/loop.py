@@ -19,7 +19,7 @@ import torch
 
 from synth.base.atomic import GOES_ON
 from synth.base.errors import DiskFullError, SpecError
-from synth.base.progress import Observer, Silent
+from synth.base.progress import UNOBSERVED, Observer
 from train.config.run import TrainConfig
 from train.data.audio import feature_cache
 from train.data.blended import join_splits, open_splits
@@ -93,7 +93,7 @@ class TrainResult:
 
 def train(
     config: TrainConfig,
-    observer: Observer | None = None,
+    observer: Observer = UNOBSERVED,
     *,
     resume: bool = False,
     overwrite: bool = False,
@@ -121,7 +121,7 @@ def train(
         matmul_precision("high") if config.tf32 and on_cuda else nullcontext(),
     ):
         torch.manual_seed(config.seed)
-        shown = observer if observer is not None and process.is_leader else Silent()
+        shown = observer if process.is_leader else UNOBSERVED
         return _train(config, process, shown, interrupted, resume)
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import yaml
 
 from synth.base.errors import SpecError
-from synth.base.progress import Observer, Silent
+from synth.base.progress import UNOBSERVED, Observer
 from synth.corpus.licence import effective_licence, hugging_face_licence, parse_licence
 from train.bench.report import metric_lines, split_main_metrics
 from train.config.model import TowerConfig, TowerKind
@@ -29,14 +29,13 @@ CARD_FILE: Final = "README.md"
 
 
 def publish(
-    run_folder: Path, out: Path, to: ModelFormat, observer: Observer | None = None
+    run_folder: Path, out: Path, to: ModelFormat, observer: Observer = UNOBSERVED
 ) -> Written:
     """Export a finished run, or a LAION-CLAP checkpoint as a ClapModel.
 
     Returns:
         What was written, with its files.
     """
-    observer = observer or Silent()
     checkpoint = run_folder.is_file() and model_kind(run_folder) is ModelKind.CHECKPOINT
     if checkpoint and to is not ModelFormat.TRANSFORMERS:
         raise SpecError(

@@ -30,7 +30,7 @@ from pipelines.look.report import SHOWN
 from pipelines.store.places import find_manifest
 from synth.audio.dsp import Pcm
 from synth.base.doors import own_file, read_regular
-from synth.base.progress import Observer, Silent, track
+from synth.base.progress import UNOBSERVED, Observer, track
 from synth.corpus.corpus import (
     CLIPS_FILE,
     CORPUS_FILE,
@@ -93,7 +93,7 @@ _MEASURED: Final = ("frames", "sample_rate", "clips")
 _RENDERED: Final = ("gain_db", "peak_db")
 
 
-def corpus_page(path: Path, samples: int = SHOWN, observer: Observer | None = None) -> Page:
+def corpus_page(path: Path, samples: int = SHOWN, observer: Observer = UNOBSERVED) -> Page:
     """The report of a corpus, or of a plan; equal manifests and shards give equal pages.
 
     Every sentence is judged anew: no verdict is taken from a file.
@@ -107,7 +107,7 @@ def corpus_page(path: Path, samples: int = SHOWN, observer: Observer | None = No
     check_columns(manifest.with_name(CLIPS_FILE), CLIPS)
     check_columns(manifest.with_name(QUARANTINE_FILE), QUARANTINE)
     try:
-        return _page(manifest, samples, observer or Silent())
+        return _page(manifest, samples, observer)
     except pa.ArrowException as error:
         raise make_damage_error(manifest.parent, error) from error
 

@@ -25,7 +25,7 @@ from pipelines.builder.usable import Shortage
 from pipelines.config.spec import Spec
 from pipelines.engines.engine import Engine, engine
 from synth.base.errors import CorpusError, PlanError, SegueError
-from synth.base.progress import Silent
+from synth.base.progress import UNOBSERVED
 from synth.base.rng import Randomness
 from synth.corpus.schema import canonical_json
 from synth.labels.lexicon import Tag
@@ -154,8 +154,8 @@ def test_a_plan_of_workers_has_the_same_bytes(
     made = []
     for where in (CountingEngine(two, width=0), CountingEngine(two)):
         out = tmp_path / str(where.width)
-        library, places = locate_library(spec, out, two, Silent())
-        plan(spec, library, places, where, Silent())
+        library, places = locate_library(spec, out, two, UNOBSERVED)
+        plan(spec, library, places, where, UNOBSERVED)
         assert not [*places.manifests.glob(".*")]
         made.append((where.calls > 0, product(out)))
     (here, alone), (there, together) = made
@@ -311,9 +311,9 @@ def test_a_plan_tells_what_it_goes_without_also_when_it_is_read_again(
     for least in (1, 10_000):
         monkeypatch.setattr(drafting, "LEAST_SHARED", least)
         out = tmp_path / str(least)
-        library, places = locate_library(spec, out, two, Silent())
+        library, places = locate_library(spec, out, two, UNOBSERVED)
         for _ in range(2):
-            plan(spec, library, places, two, Silent())
+            plan(spec, library, places, two, UNOBSERVED)
             (left_out,) = Findings.read(places.manifests, {}).left_out
         made.append(product(out))
     assert made[0] == made[1]

@@ -28,7 +28,7 @@ from pipelines.store.store import Store
 from synth.audio.decoding.streams import ENDS_EARLY
 from synth.base.command import CommandResult
 from synth.base.errors import SegueError
-from synth.base.progress import Silent
+from synth.base.progress import UNOBSERVED
 from synth.sources.procedural.sources import Foley
 from synth.sources.selection import split_finder
 from tests.kit.cases import cases
@@ -243,7 +243,7 @@ def try_plan(values: dict[str, Any], out: Path) -> list[str]:
     """What is told of clips and groups, or why no plan can be made and what would help."""
     spec = Spec.model_validate(values)
     try:
-        library, places, _ = plan_library(spec, out, 0, Silent())
+        library, places, _ = plan_library(spec, out, 0, UNOBSERVED)
     except SegueError as error:
         return [f"{error.message}: {error.fix}"]
     found = Findings.read(places.manifests, spec.splits, library.quarantine, spec.seed)

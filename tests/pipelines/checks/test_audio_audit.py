@@ -28,7 +28,7 @@ from pipelines.checks.audio import (
 from pipelines.config.spec import Spec
 from synth.audio.dsp import ramp_cut
 from synth.base.errors import CorpusError
-from synth.base.progress import Silent
+from synth.base.progress import UNOBSERVED
 from synth.corpus.corpus import Corpus
 from synth.scene.activity import Stretch
 from synth.scene.scene import Excerpt
@@ -246,7 +246,7 @@ def test_a_sound_that_begins_or_ends_with_a_click_is_named() -> None:
 
 
 def test_plan_is_a_clear_error(tmp_path: Path) -> None:
-    _, places, _ = plan_library(Spec.model_validate(SPEC), tmp_path, 0, Silent())
+    _, places, _ = plan_library(Spec.model_validate(SPEC), tmp_path, 0, UNOBSERVED)
     with pytest.raises(CorpusError, match=r"a plan has no audio yet.*segue build"):
         audit_audio(places.manifests, 40)
     done = segue_here("audit", places.manifests, "--audio", "5")

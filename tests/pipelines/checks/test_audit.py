@@ -20,7 +20,7 @@ from pipelines.look.report.corpus import corpus_page
 from pipelines.store.places import find_manifest
 from synth.audio.dsp import Audio
 from synth.base.errors import CorpusError
-from synth.base.progress import Silent
+from synth.base.progress import UNOBSERVED
 from synth.corpus.corpus import Corpus
 from synth.shortcuts.figures import Shortcuts
 from synth.shortcuts.text import run_blind_test
@@ -52,7 +52,7 @@ def planned(out: Path, **changes: Any) -> Path:
     """The manifest folder of a plan over ESC-50's labels, without recordings."""
     source = {"vocabulary": {"labels": "esc50", "takes": 3}}
     spec = merged(SCENES, {"source": source} | changes)
-    _, places, _ = plan_library(Spec.model_validate(spec), out, 0, Silent())
+    _, places, _ = plan_library(Spec.model_validate(spec), out, 0, UNOBSERVED)
     return places.manifests
 
 
@@ -62,7 +62,7 @@ def planned_triplets(out: Path, **settings: Any) -> Path:
     spec = {key: TINY[key] for key in ("corpus", "seed", "audio")}
     spec |= {"source": {"vocabulary": labels}}
     spec |= {"recipe": {"triplets": {"crossfade_s": 0.25, **settings}}}
-    return plan_library(Spec.model_validate(spec), out, 0, Silent())[1].manifests
+    return plan_library(Spec.model_validate(spec), out, 0, UNOBSERVED)[1].manifests
 
 
 @pytest.fixture(scope="session")

@@ -35,7 +35,7 @@ from pipelines.checks.preflight.splits import (
 from pipelines.checks.preflight.training import LoaderKind, Training
 from pipelines.config.spec import Spec
 from synth.base.errors import PlanError, SpecError
-from synth.base.progress import Silent
+from synth.base.progress import UNOBSERVED
 from tests.kit.builds import segue_here
 from train.data.order import BatchOrder
 
@@ -193,7 +193,7 @@ def test_packing_never_divides_a_group(groups: list[int], samples: int) -> None:
 def test_packing_is_the_plans_own(tiny: Callable[..., Spec], ingested: Path, samples: int) -> None:
     spec = tiny(shards={"samples": samples})
     training = Training(1, 1, 3, loaders=(LoaderKind.TRAINER,))
-    places, total, report = run_preflight(spec, training, ingested, 0, Silent())
+    places, total, report = run_preflight(spec, training, ingested, 0, UNOBSERVED)
     assert sum(split.samples for split in report.splits) == total
     for split in report.splits:
         assert list(split.shards) == pack_shards(split.groups, samples)
@@ -254,21 +254,21 @@ def test_training_that_cannot_be_foretold_is_refused(
         (Training(1, 1, 8, steps_per_s=float("nan")), "a number"),
     ):
         with pytest.raises(SpecError) as caught:
-            run_preflight(tiny(), training, tmp_path / "out", 0, Silent())
+            run_preflight(tiny(), training, tmp_path / "out", 0, UNOBSERVED)
         assert fix in caught.value.fix
         assert not (tmp_path / "out").exists()
 
 
 def test_a_split_that_the_plan_has_not_is_told(tiny: Callable[..., Spec], ingested: Path) -> None:
     with pytest.raises(SpecError, match=r"no split val.*train, test"):
-        run_preflight(tiny(), Training(1, 1, 4, splits=("val",)), ingested, 0, Silent())
+        run_preflight(tiny(), Training(1, 1, 4, splits=("val",)), ingested, 0, UNOBSERVED)
 
 
 # Disk, time, cost
 
 
 def tiny_report(spec: Spec, out: Path, **changes: Any) -> PreflightReport:
-    return run_preflight(spec, Training(2, 1, 8, **changes), out, 0, Silent())[2]
+    return run_preflight(spec, Training(2, 1, 8, **changes), out, 0, UNOBSERVED)[2]
 
 
 def test_the_disk_is_foretold(tiny: Callable[..., Spec], ingested: Path, out: Path) -> None:

@@ -11,7 +11,7 @@ from pipelines.cli.make.build import run_build
 from pipelines.config.prefect_server import find_server
 from pipelines.config.spec import Spec
 from synth.base.errors import SegueError
-from synth.base.progress import Silent
+from synth.base.progress import UNOBSERVED
 from tests.kit.cases import cases
 from tests.kit.tables import read_data
 
@@ -86,5 +86,5 @@ def test_a_build_says_so_before_it_begins(home: Path, tmp_path: Path) -> None:
     )
     out = tmp_path / "out"
     with pytest.raises(SegueError, match="profiles"):
-        run_build(spec, out, 0, None, Silent())
+        run_build(spec, out, 0, None, UNOBSERVED)
     assert not out.exists()

@@ -20,7 +20,7 @@ from pipelines.config.meanings import read_meanings
 from pipelines.config.new import LibraryFacts, choose_splits, find_start, list_starts, render_spec
 from pipelines.config.spec import Spec
 from synth.base.errors import PlanError, SourceError, SpecError
-from synth.base.progress import Silent
+from synth.base.progress import UNOBSERVED
 from synth.base.yaml_file import parse_yaml
 from synth.recipes import recipe_names
 from synth.sources import SOURCES, source_class
@@ -262,7 +262,7 @@ def test_every_recipe_can_be_planned_as_it_is_written(name: str, tmp_path: Path)
     if "jam" in values["source"]:
         values["splits"] = {"train": [1]}  # ten loops, one a genre, are of the first fold
     spec = Spec.model_validate(values)
-    _, places, samples = plan_library(spec, tmp_path, 0, Silent())
+    _, places, samples = plan_library(spec, tmp_path, 0, UNOBSERVED)
     assert samples
     assert places.manifests.is_dir()
 

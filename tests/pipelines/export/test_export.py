@@ -29,7 +29,7 @@ from pipelines.cli.make.export import export_command
 from pipelines.export import export_corpus
 from pipelines.store.lease import sole_writer
 from synth.base.errors import CorpusError, SegueError, SpecError
-from synth.base.progress import Silent
+from synth.base.progress import UNOBSERVED
 from synth.corpus.corpus import Corpus
 from synth.export import FORMATS
 from synth.export.folder import KEPT
@@ -226,12 +226,12 @@ def test_the_command_can_be_told_to_write_long_samples(manifests: Path, tmp_path
         split=["test"],
         allow_long=True,
         workers=0,
-        observer=Silent(),
+        observer=UNOBSERVED,
     )
     assert (tmp_path / "out" / "tiny" / "test" / "sizes.json").is_file()
     with pytest.raises(SpecError, match="--allow-long is for --to laion, not for nemo"):
         export_command(
-            manifests, "nemo", tmp_path / "nemo", allow_long=True, workers=0, observer=Silent()
+            manifests, "nemo", tmp_path / "nemo", allow_long=True, workers=0, observer=UNOBSERVED
         )
 
 
@@ -240,23 +240,23 @@ def test_a_run_is_no_corpus_and_a_corpus_no_run(manifests: Path, tmp_path: Path)
     run.mkdir()
     (run / "model.pt").write_bytes(b"")
     with pytest.raises(SpecError, match="is a training run, not a corpus"):
-        export_command(run, "hf", out, observer=Silent())
+        export_command(run, "hf", out, observer=UNOBSERVED)
     with pytest.raises(SpecError, match="is a corpus, not a training run"):
-        export_command(manifests, "transformers", out, observer=Silent())
+        export_command(manifests, "transformers", out, observer=UNOBSERVED)
     with pytest.raises(SpecError, match="no splits and workers"):
-        export_command(run, "transformers", out, given={"--split"}, observer=Silent())
+        export_command(run, "transformers", out, given={"--split"}, observer=UNOBSERVED)
     with pytest.raises(SegueError, match="no trained model here"):
-        export_command(tmp_path, "transformers", out, observer=Silent())
+        export_command(tmp_path, "transformers", out, observer=UNOBSERVED)
     assert not out.exists()
 
 
 def test_an_exported_corpus_says_what_it_needs_and_is_no_corpus(
     manifests: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    export_command(manifests, "hf", tmp_path / "out", workers=0, observer=Silent()).show()
+    export_command(manifests, "hf", tmp_path / "out", workers=0, observer=UNOBSERVED).show()
     assert "note: decoding its sounds needs datasets and torchcodec" in capsys.readouterr().out
     with pytest.raises(SpecError, match="is an export of a corpus, not a corpus"):
-        export_command(tmp_path / "out", "esc", tmp_path / "esc", observer=Silent())
+        export_command(tmp_path / "out", "esc", tmp_path / "esc", observer=UNOBSERVED)
 
 
 @each_format
@@ -282,7 +282,7 @@ def test_an_esc_export_takes_no_credit_of_esc50(corpus: Corpus, tmp_path: Path) 
 
 def test_check_compares_an_export_with_its_receipts(manifests: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    export_command(manifests, "dcase", out, split=["test"], workers=0, observer=Silent())
+    export_command(manifests, "dcase", out, split=["test"], workers=0, observer=UNOBSERVED)
     done = segue_here("check", out, "--json")
     assert done.returncode == 0, done.stderr
     facts = json.loads(done.stdout)

@@ -49,7 +49,7 @@ from pipelines.llm.settings import AskSettings
 from pipelines.store.places import Places
 from pipelines.store.store import Store
 from synth.base.errors import CorpusError, SegueError, SpecError
-from synth.base.progress import Silent
+from synth.base.progress import UNOBSERVED
 from synth.corpus.corpus import LATEST_FILE, QUARANTINE_FILE, SAMPLES_FILE
 from tests.kit.builds import TINY, UNCERTIFIED, product, rewrite_rows, segue_here
 from tests.kit.prefect_database import lend_database
@@ -376,7 +376,7 @@ def test_settings_lie_beside_the_spec_and_their_paths_are_taken_from_there(tmp_p
 
 
 def test_good_version_passes_every_gate_and_says_what_was_found(places: Places) -> None:
-    gates = judge(places, GateSettings(blind=1.0, trivial=1.0), Silent())
+    gates = judge(places, GateSettings(blind=1.0, trivial=1.0), UNOBSERVED)
     assert [gate.name for gate in gates] == [
         "audit",
         "quarantine",
@@ -430,10 +430,10 @@ def test_version_that_is_not_as_it_should_be_is_stopped(
     found: str,
 ) -> None:
     if gate == "audio":
-        heard = by_name(judge(places, GateSettings(**settings), Silent()))["audio"]
+        heard = by_name(judge(places, GateSettings(**settings), UNOBSERVED))["audio"]
         assert (heard.passed, heard.found) == (True, "0 findings in 12 samples")
     rows = rewrite_rows(places.manifests / name, change)
-    gates = judge(places, GateSettings(**settings), Silent())
+    gates = judge(places, GateSettings(**settings), UNOBSERVED)
     assert not by_name(gates)[gate].passed
     assert found.format(**rows[0]) in by_name(gates)[gate].found
     with pytest.raises(CorpusError, match=rf"tiny \w+ is not promoted: .*{gate}: ") as caught:
@@ -466,7 +466,7 @@ def test_interrupt_that_a_task_of_a_language_model_has_met_ends_the_night(
     monkeypatch.setattr(night, "plan", lambda *_: [])
     spec = tiny().model_copy(update={"enrich": (said,)})
     with pytest.raises(KeyboardInterrupt), engine(0) as where:
-        night.buy(spec, [task], tmp_path, where, Silent())
+        night.buy(spec, [task], tmp_path, where, UNOBSERVED)
 
 
 def test_settings_of_all_defaults_need_no_file(tmp_path: Path) -> None:

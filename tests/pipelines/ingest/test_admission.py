@@ -34,7 +34,7 @@ from pipelines.store.row_file import RowFile
 from synth.audio.bank import Bank
 from synth.audio.dsp import to_pcm
 from synth.base.errors import ClipError, SourceError, SpecError
-from synth.base.progress import Silent
+from synth.base.progress import UNOBSERVED
 from synth.base.rng import Randomness
 from synth.corpus.corpus import Corpus
 from synth.corpus.licence import parse_licence
@@ -155,7 +155,7 @@ def test_what_each_list_blocks_is_told_and_what_matches_nothing(
     listed.write_text("folder/dog-1\ncat-2\nparrot-9\ncat-22\n")
     other.write_text("cat-2\nfolder/dog-1.wav\n")
     spec = over(block=[str(listed), str(other)])
-    library, _, _ = plan_library(spec, tmp_path, 0, Silent())
+    library, _, _ = plan_library(spec, tmp_path, 0, UNOBSERVED)
     first, second = library.blocked
     assert first == Blocked(str(listed), 2, ("cat-22", "parrot-9"), 4)
     assert first.line.endswith(
@@ -164,7 +164,7 @@ def test_what_each_list_blocks_is_told_and_what_matches_nothing(
     assert second == Blocked(str(other), 0, (), 2)  # both were blocked by the first list already
     file = tmp_path / "spec.yaml"
     file.write_text(json.dumps(spec.model_dump(mode="json")))
-    result = plan_command(file, tmp_path, workers=0, observer=Silent())
+    result = plan_command(file, tmp_path, workers=0, observer=UNOBSERVED)
     told = result.facts
     assert [Blocked(**each).line for each in told["blocked"]] == [first.line, second.line]
     assert told["quarantined"] == 2
@@ -177,7 +177,7 @@ def test_what_each_list_blocks_is_told_and_what_matches_nothing(
 def test_entries_of_unlicensed_clips_match(over: Callable[..., Spec], tmp_path: Path) -> None:
     listed = tmp_path / "a.txt"
     listed.write_text("dog-1\n")
-    (blocked,) = plan_library(over(licences=["CC0"], block=[str(listed)]), tmp_path, 0, Silent())[
+    (blocked,) = plan_library(over(licences=["CC0"], block=[str(listed)]), tmp_path, 0, UNOBSERVED)[
         0
     ].blocked
     assert blocked == Blocked(str(listed), 0, (), 1)
@@ -338,7 +338,7 @@ def own(tmp_path: Path) -> Path:
 
 def read_in(source: Settings, banks: Path) -> IngestedLibrary:
     with engine(0) as where:
-        return ingest(Intake(source, RATE), banks, where, Silent())
+        return ingest(Intake(source, RATE), banks, where, UNOBSERVED)
 
 
 def reasons(found: IngestedLibrary) -> dict[str, str]:
@@ -444,7 +444,7 @@ def test_damaged_files_are_accepted_or_quarantined_and_end_nothing(damaged: Path
     source = FolderSource(root=damaged / "lib")
     intake = Intake(source, RATE, Acceptance(decode_timeout_s=LIMIT_S, max_s=30))
     with engine(1) as where:
-        library = ingest(intake, damaged / "banks", where, Silent())
+        library = ingest(intake, damaged / "banks", where, UNOBSERVED)
     assert len(library.clips) + len(library.quarantine) == MUTATIONS
     ids = {row["id"] for row in (*library.clips, *library.quarantine)}
     assert ids == {ref.id for ref in source.refs()}

@@ -26,7 +26,7 @@ from pipelines.ingest.parts import MAX_PART_CLIPS, chunk_refs
 from synth.audio.bank import Bank
 from synth.audio.dsp import ramp_cut, remove_rumble
 from synth.base.errors import MachineError, SegueError, SourceError
-from synth.base.progress import Observer, Silent
+from synth.base.progress import UNOBSERVED, Observer, Silent
 from synth.base.rng import uniform_hash
 from synth.sources import ClipRef, Source
 from synth.sources.catalogue import Acceptance
@@ -43,11 +43,11 @@ LIMIT = Acceptance(decode_timeout_s=1.5, max_s=60)
 
 
 def take(
-    source: Source, out: Path, count: int = 0, observer: Observer | None = None, **settings: Any
+    source: Source, out: Path, count: int = 0, observer: Observer = UNOBSERVED, **settings: Any
 ) -> IngestedLibrary:
     intake = Intake(source, RATE, **{"acceptance": LIMIT} | settings)
     with engine(count) as where:
-        return ingest(intake, out, where, observer or Silent())
+        return ingest(intake, out, where, observer)
 
 
 def reasons(library: IngestedLibrary) -> dict[str, str]:
@@ -310,12 +310,12 @@ from tests.kit.hostile import Hostile
 from pipelines.engines.engine import engine
 from pipelines.ingest.ingest import ingest
 from pipelines.config.spec import Intake
-from synth.base.progress import Observer, Silent
+from synth.base.progress import UNOBSERVED
 from synth.base.rng import uniform_hash
 folder = Path(sys.argv[1])
 intake = Intake(Hostile(("slow",) * 300, folder), 8000)
 with engine(2) as where:
-    ingest(intake, folder / "banks", where, Silent())
+    ingest(intake, folder / "banks", where, UNOBSERVED)
 """
 
 
@@ -325,12 +325,12 @@ from pathlib import Path
 from pipelines.engines.engine import engine
 from pipelines.ingest.ingest import ingest
 from pipelines.config.spec import Intake
-from synth.base.progress import Silent
+from synth.base.progress import UNOBSERVED
 from synth.sources.own.folder import FolderSource
 folder = Path(sys.argv[1])
 intake = Intake(FolderSource(root=folder), 8000)
 with engine(0) as where:
-    ingest(intake, folder / "banks", where, Silent())
+    ingest(intake, folder / "banks", where, UNOBSERVED)
 """
 
 

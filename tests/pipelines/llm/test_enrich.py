@@ -14,7 +14,7 @@ from pipelines.checks.audit import audit
 from pipelines.config.spec import Spec
 from pipelines.llm.run import generate
 from synth.base.errors import PlanError, SpecError
-from synth.base.progress import Silent
+from synth.base.progress import UNOBSERVED
 from synth.corpus.corpus import Corpus
 from tests.kit.builds import TINY, merged
 from tests.kit.llm_server import LlmServer
@@ -32,12 +32,12 @@ def spec(**changes: Any) -> Spec:
 def answers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What the model says of the tiny corpus's plan; not to be changed."""
     folder = tmp_path_factory.mktemp("answers")
-    _, places, _ = plan_library(spec(), folder / "plan", 0, Silent())
+    _, places, _ = plan_library(spec(), folder / "plan", 0, UNOBSERVED)
     out = folder / "orders.parquet"
     given = {"task": "order-negatives", "source": places.manifests, "out": out}
     with LlmServer(turn_round, key=KEY) as server, pytest.MonkeyPatch.context() as patch:
         patch.setenv(KEY_VARIABLE, KEY)
-        summary = generate(settings(folder, server.base_url, [], **given), Silent())
+        summary = generate(settings(folder, server.base_url, [], **given), UNOBSERVED)
     assert summary.answered > 100
     assert summary.left == 0
     return out

@@ -21,7 +21,7 @@ from pipelines.llm.run import estimate, generate
 from pipelines.llm.runner import StopKind
 from pipelines.llm.settings import GenerateSettings
 from synth.base.errors import PlanError, SpecError
-from synth.base.progress import Silent
+from synth.base.progress import UNOBSERVED
 from synth.corpus.corpus import Corpus
 from synth.llm.prompt import Prompt, load_prompt
 from synth.llm.reply import PromptItem
@@ -54,7 +54,7 @@ def spec(recipe: dict[str, Any], **changes: Any) -> Spec:
 def plans(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Manifest folders of small corpora: scenes, counts, attributes."""
     out = tmp_path_factory.mktemp("plans")
-    return [plan_library(spec(each), out, 0, Silent())[1].manifests for each in RECIPES]
+    return [plan_library(spec(each), out, 0, UNOBSERVED)[1].manifests for each in RECIPES]
 
 
 @pytest.fixture(scope="module")
@@ -113,9 +113,9 @@ def test_verdicts_are_those_that_the_model_draws(
     with LlmServer(model, key=KEY) as server:
         run = settings(tmp_path, server, source, variants=2, limit=100, batch=batch)
         guess = estimate(run)
-        done = generate(run, Silent())
+        done = generate(run, UNOBSERVED)
         counts = asked(server)
-        again = generate(run, Silent())
+        again = generate(run, UNOBSERVED)
     assert (guess.items, guess.requests, guess.second_requests) == (200, 40, 20)
     found = pq.read_table(run.out).to_pylist()
     prompt = load_prompt("rewrite")
@@ -153,13 +153,13 @@ def test_the_budget_pays_for_both_requests(tmp_path: Path, rows: list[dict[str, 
         with LlmServer(model, key=KEY) as server:
             limits = {"limit": 100, "budget": 0.2, "concurrency": 2}
             run = settings(folder, server, source, batch=batch, **limits)
-            done = generate(run, Silent())
+            done = generate(run, UNOBSERVED)
             assert done.stopped.kind is StopKind.BUDGET
             assert 0 < done.answered < 100
             assert done.spent <= 0.2 * NANOS
             texts = [row["text"] for row in pq.read_table(run.out).to_pylist()]
             assert sum(map(bool, texts)) == done.answered  # Whatever was written was verified.
-            rest = generate(run.model_copy(update={"budget": 20.0}), Silent())
+            rest = generate(run.model_copy(update={"budget": 20.0}), UNOBSERVED)
         assert (rest.answered, rest.left, rest.from_store) == (100, 0, done.answered)
         assert set(asked(server).values()) == {1}
 
@@ -185,15 +185,15 @@ def test_another_model_may_verify(tmp_path: Path, rows: list[dict[str, Any]]) ->
     with LlmServer(Rewriter(rows, Rates({}, 0.0)), key=KEY) as server:
         run = settings(tmp_path, server, source, verify_model="reader")
         with pytest.raises(SpecError, match="the price of model 'reader' is unknown"):
-            generate(run, Silent())
+            generate(run, UNOBSERVED)
         run.prices.write_text(PRICES + PRICES.replace("tiny", "reader"))  # type: ignore[union-attr]
-        assert generate(run, Silent()).answered == 10
+        assert generate(run, UNOBSERVED).answered == 10
         models = {(b["model"], "sounds" in i) for b in server.bodies for i in items_of(b)}
         plain = run.model_copy(update={"task": "paraphrase"})
         with pytest.raises(SpecError, match="has no `verify`"):
-            generate(plain, Silent())
+            generate(plain, UNOBSERVED)
         with pytest.raises(SpecError, match="do not say which caption"):
-            generate(plain.model_copy(update={"verify_model": "", "positives": True}), Silent())
+            generate(plain.model_copy(update={"verify_model": "", "positives": True}), UNOBSERVED)
     assert models == {("tiny", False), ("reader", True)}
 
 
@@ -202,8 +202,8 @@ def test_what_was_refused_is_asked_again(tmp_path: Path, rows: list[dict[str, An
     source = write_rows(tmp_path / "captions.jsonl", captions(rows))
     with LlmServer(model, key=KEY) as server:
         run = settings(tmp_path, server, source, limit=40)
-        first = generate(run, Silent())
-        second = generate(run.model_copy(update={"retry_failed": True}), Silent())
+        first = generate(run, UNOBSERVED)
+        second = generate(run.model_copy(update={"retry_failed": True}), UNOBSERVED)
     assert first.failed == {"read otherwise": 40 - first.answered}
     assert first.answered < second.answered <= 40
     assert second.from_store == first.answered

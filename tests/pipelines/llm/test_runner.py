@@ -19,7 +19,7 @@ from pipelines.llm.run import GenerateSummary, generate
 from pipelines.llm.runner import StopKind
 from pipelines.store.lease import WAITING
 from synth.base.errors import SpecError
-from synth.base.progress import Silent
+from synth.base.progress import UNOBSERVED, Silent
 from tests.kit.llm_commands import Command, start
 from tests.kit.llm_server import LlmServer
 from tests.kit.llm_tasks import (
@@ -92,7 +92,7 @@ def test_answers_belong_to_the_endpoint_that_gave_them(tmp_path: Path) -> None:
         other = run(tmp_path, second)
         url = first.base_url.replace("http:", "HTTP:") + "/"  # the same, spelled otherwise
         assert set(asked(first).values()) == set(asked(second).values()) == {1}
-    again = generate(settings(tmp_path, url, []), Silent())  # which needs no endpoint
+    again = generate(settings(tmp_path, url, []), UNOBSERVED)  # which needs no endpoint
     assert (other.from_store, other.answered) == (0, 5)
     assert (again.from_store, again.account.requests) == (5, 0)
 
@@ -184,9 +184,9 @@ def test_the_budget_is_never_passed_and_the_rest_can_be_bought(tmp_path: Path) -
 
 def test_a_paid_model_needs_a_budget_and_a_price(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="no budget is given"):
-        generate(settings(tmp_path, "http://127.0.0.1:9/v1", captions(3), budget=None), Silent())
+        generate(settings(tmp_path, "http://127.0.0.1:9/v1", captions(3), budget=None), UNOBSERVED)
     with pytest.raises(SpecError, match="price of model 'tiny' is unknown"):
-        generate(settings(tmp_path, "http://127.0.0.1:9/v1", captions(3), prices=None), Silent())
+        generate(settings(tmp_path, "http://127.0.0.1:9/v1", captions(3), prices=None), UNOBSERVED)
 
 
 def test_a_fifth_of_all_requests_fails(tmp_path: Path) -> None:
@@ -238,12 +238,12 @@ def test_of_two_runs_at_once_one_waits_and_buys_nothing_again(tmp_path: Path) ->
 def test_answers_that_todays_checks_refuse_are_asked_for_again(tmp_path: Path) -> None:
     with LlmServer(obliging, key=KEY) as server:
         first = settings(tmp_path, server.base_url, captions(5))
-        generate(first, Silent())
+        generate(first, UNOBSERVED)
         prompt = Path(first.task)
         prompt.write_text(prompt.read_text().replace("checks:", "checks:\n  - words: 5"))
-        done = generate(first, Silent())
+        done = generate(first, UNOBSERVED)
         prompt.write_text(prompt.read_text().replace("words: 5", "words: 9"))
-        freed = generate(settings(tmp_path, server.base_url, [], retry_failed=True), Silent())
+        freed = generate(settings(tmp_path, server.base_url, [], retry_failed=True), UNOBSERVED)
     assert sum(done.failed.values()) == 5
     assert done.account.requests == 1
     assert freed.answered in (0, 5)

@@ -18,7 +18,7 @@ from pipelines.config.spec import Spec
 from pipelines.look.comparison import Comparison, TableChanges, ValueChange, compare
 from pipelines.store.places import find_manifest
 from synth.base.errors import CorpusError, SpecError
-from synth.base.progress import Silent
+from synth.base.progress import UNOBSERVED
 from synth.corpus.corpus import Corpus
 from synth.corpus.schema import QUARANTINE
 from tests.kit.builds import TINY, UNCERTIFIED, merged, segue_here
@@ -227,7 +227,7 @@ def test_the_first_letters_of_a_version_name_it(base: Path, make: Make, tmp_path
 
 def test_what_names_no_one_corpus_is_told(sounds: Path, tmp_path: Path) -> None:
     plans = [
-        plan_library(spec_over(sounds, seed=seed), tmp_path, 0, Silent())[1].manifests
+        plan_library(spec_over(sounds, seed=seed), tmp_path, 0, UNOBSERVED)[1].manifests
         for seed in (7, 8)
     ]
     names = ", ".join(sorted(plan.name for plan in plans))
@@ -256,7 +256,7 @@ def test_versions_of_algorithms_and_libraries_are_causes(base: Path, tmp_path: P
 
 
 def test_a_plan_is_compared(base: Path, sounds: Path, tmp_path: Path) -> None:
-    _, places, _ = plan_library(spec_over(sounds), tmp_path, 0, Silent())
+    _, places, _ = plan_library(spec_over(sounds), tmp_path, 0, UNOBSERVED)
     found = compare(base, places.manifests)
     only(found, "unknown")
     assert found.unknown.startswith("B: planned, not built")

@@ -24,7 +24,7 @@ from pipelines.look.inspection import count_shares, describe, draw
 from pipelines.look.page import Page, histogram, plot, write_page
 from pipelines.look.report.corpus import FULL, corpus_page, playable
 from synth.base.errors import CorpusError, SpecError
-from synth.base.progress import Silent
+from synth.base.progress import UNOBSERVED
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, QUARANTINE_FILE, REMOVED_FILE, Corpus
 from synth.corpus.facts import Facts
 from synth.corpus.schema import CLIPS, QUARANTINE, to_table
@@ -137,7 +137,7 @@ def test_violations_are_counted_and_shown(corpus: Corpus, tmp_path: Path) -> Non
 
 
 def test_a_plan_is_reported_without_audio(tiny: Callable[..., Spec], tmp_path: Path) -> None:
-    plan_library(tiny(), tmp_path, 0, Silent())
+    plan_library(tiny(), tmp_path, 0, UNOBSERVED)
     found = corpus_page(tmp_path / "data_manifests" / "tiny", samples=3)
     read = check_page(found.html)
     assert (found.facts["shown"], found.facts["heard"]) == (3, 0)
@@ -172,12 +172,12 @@ def test_the_command_writes_it_and_ends_with_json(
     corpus: Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "tiny.html"
-    told = report_command(corpus.folder.parent, out, samples=0, observer=Silent()).facts
+    told = report_command(corpus.folder.parent, out, samples=0, observer=UNOBSERVED).facts
     assert told["report"] == str(out)
     assert told["bytes"] == out.stat().st_size
     assert (told["corpus"], told["shown"], told["violations"]) == ("tiny", 0, 0)
     check_page(out.read_text(encoding="utf-8"))
-    report_command(corpus.folder, out, samples=1, observer=Silent())
+    report_command(corpus.folder, out, samples=1, observer=UNOBSERVED)
     assert out.read_text(encoding="utf-8").count("<audio") == 1
 
 
@@ -198,7 +198,7 @@ def test_what_is_something_else_is_one_clear_error(corpus: Corpus, tmp_path: Pat
     assert error == f"error: {tmp_path}/sounds: neither a corpus nor a training run"
     assert "data_manifests/CORPUS" in fix
     with pytest.raises(SpecError, match="neither a corpus nor a training run"):
-        report_command(tmp_path / "nowhere", observer=Silent())
+        report_command(tmp_path / "nowhere", observer=UNOBSERVED)
     with pytest.raises(CorpusError, match="lacks the column 'index'"):
         corpus_page(corpus.folder / CLIPS_FILE)
 

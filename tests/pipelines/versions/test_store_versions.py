@@ -24,7 +24,7 @@ from pipelines.versions.gc import collect_garbage
 from pipelines.versions.history import VersionState, open_versions, promote_version
 from pipelines.versions.reproduce import reproduce
 from synth.base.errors import CorpusError, SegueError, SpecError
-from synth.base.progress import Silent
+from synth.base.progress import UNOBSERVED, Silent
 from synth.corpus.corpus import Corpus
 from synth.storage import Remote, StorageError
 from tests.kit.builds import TINY, ask_segue, merged, product, unchanged
@@ -171,7 +171,7 @@ def test_a_bank_that_another_machine_fills_at_a_store_is_not_emptied(
         engine(0) as where,
         pytest.raises(CorpusError, match=r"banks: .* is removing files of these banks"),
     ):
-        ingest(intake, choose_stage(root(folder)) / "banks", where, Silent())
+        ingest(intake, choose_stage(root(folder)) / "banks", where, UNOBSERVED)
     lease.release()
     collect_garbage(Path(url), keep=2, banks=True)
     assert not list(bank.glob("part-*"))
@@ -313,7 +313,7 @@ def test_another_spec_leaves_a_begun_version_as_it_is(
         build(eight, tmp_path, 0)
     assert "another `version`" in refused.value.fix
     with pytest.raises(CorpusError, match="was started with another spec"):
-        plan_library(eight, tmp_path, 0, Silent())
+        plan_library(eight, tmp_path, 0, UNOBSERVED)
     assert build(seven, tmp_path, 0).rendered == 0
     assert product(tmp_path) == clean[7]
 
@@ -324,7 +324,7 @@ def test_a_build_killed_anywhere_after_another_spec_ends_in_one_of_the_two_corpo
 ) -> None:
     seven, eight = tiny(**SMALL, seed=7), tiny(**SMALL, seed=8)
     begun = tmp_path / "begun"
-    plan_library(seven, begun, 0, Silent())
+    plan_library(seven, begun, 0, UNOBSERVED)
     with killed_after(10**6) as renamed:
         build(eight, shutil.copytree(begun, tmp_path / "counted"), 0)
     refused = 0
@@ -349,7 +349,7 @@ def test_a_plan_of_a_finished_version_stays_its_own(tiny: Tiny, tmp_path: Path) 
     build(tiny(**SMALL, seed=7), tmp_path, 0)
     told = "'v1' was built from another spec"
     with unchanged(tmp_path), pytest.raises(CorpusError, match=told):
-        plan_library(tiny(**SMALL, seed=8), tmp_path, 0, Silent())
+        plan_library(tiny(**SMALL, seed=8), tmp_path, 0, UNOBSERVED)
     with unchanged(tmp_path), pytest.raises(CorpusError, match=told):
         build(tiny(**SMALL, seed=8), tmp_path, 0)
 
@@ -358,7 +358,7 @@ def test_a_file_of_another_plan_is_not_taken_for_ones_own(
     tiny: Tiny, tmp_path: Path, clean: dict[int, dict[str, str]]
 ) -> None:
     for seed, out in ((7, tmp_path / "seven"), (8, tmp_path / "eight")):
-        plan_library(tiny(**SMALL, seed=seed), out, 0, Silent())
+        plan_library(tiny(**SMALL, seed=seed), out, 0, UNOBSERVED)
     clips = Path("data_manifests/tiny/v1/clips.parquet")
     shutil.copyfile(tmp_path / "eight" / clips, tmp_path / "seven" / clips)
     build(tiny(**SMALL, seed=7), tmp_path / "seven", 0)

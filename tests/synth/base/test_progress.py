@@ -26,7 +26,7 @@ from pipelines.cli.common.progress_display import (
     show_progress,
 )
 from pipelines.cli.common.tracker import Tracker
-from synth.base.progress import Silent, track
+from synth.base.progress import UNOBSERVED, track
 from tests.kit.cases import cases
 
 
@@ -194,7 +194,7 @@ def test_the_beat_ends_with_the_block(capfd: pytest.CaptureFixture[str]) -> None
     assert threading.active_count() == threads
     assert capfd.readouterr().out == ""
     assert list(track(("a", "b"), Tracker(), "text", "captions")) == ["a", "b"]
-    assert list(track((), Silent(), "text", "captions")) == []
+    assert list(track((), UNOBSERVED, "text", "captions")) == []
 
 
 def test_bars_show_count_rate_and_note() -> None:

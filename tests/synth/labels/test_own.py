@@ -21,7 +21,7 @@ from pipelines.checks.audit import audit
 from pipelines.config.spec import Spec
 from synth.base.errors import SpecError
 from synth.base.own_label import OwnLabel, name_of, read_own
-from synth.base.progress import Silent
+from synth.base.progress import UNOBSERVED
 from synth.corpus.corpus import Corpus
 from synth.labels.lexicon import (
     Phrase,
@@ -171,7 +171,7 @@ def test_labels_decide_on_the_plan_and_none_change_nothing(library: Path, tmp_pa
     plans = []
     for labels in (None, {}, {"budgie": {"like": "Bird"}}):
         spec = make_spec(library, labels)
-        _, places, _ = plan_library(spec, tmp_path, 0, Silent())
+        _, places, _ = plan_library(spec, tmp_path, 0, UNOBSERVED)
         plans.append(places.version)
         findings = Findings.read(places.manifests, spec.splits)
     assert plans[0] == plans[1] != plans[2]
@@ -188,7 +188,7 @@ def test_labels_are_those_of_folders_however_they_are_composed(
     recipe = {"scenes": {"scenes": 4, "expressions": {"caf\xe9 + any": 1, "any * cafe\u0301": 1}}}
     labels = {"cafe\u0301": {"like": "Bird"}, "old  rain": {"like": "rain"}}
     spec = make_spec(tmp_path / "library", labels, recipe=recipe)
-    _, places, _ = plan_library(spec, tmp_path, 0, Silent())
+    _, places, _ = plan_library(spec, tmp_path, 0, UNOBSERVED)
     assert Findings.read(places.manifests, spec.splits).unphrased == ["klaxon"]
 
 
@@ -200,5 +200,5 @@ def test_labels_that_are_one_or_none_when_tidied_are_refused(names: tuple[str, .
 
 def test_a_label_that_no_clip_has_is_refused(library: Path, tmp_path: Path) -> None:
     with pytest.raises(SpecError) as caught:
-        plan_library(make_spec(library, {"budgy": {"like": "Bird"}}), tmp_path, 0, Silent())
+        plan_library(make_spec(library, {"budgy": {"like": "Bird"}}), tmp_path, 0, UNOBSERVED)
     assert caught.value.fix == "did you mean 'budgie'?"

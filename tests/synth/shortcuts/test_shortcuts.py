@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from synth.audio.dsp import Audio, to_pcm
-from synth.base.progress import Silent
+from synth.base.progress import UNOBSERVED
 from synth.base.rng import Randomness
 from synth.corpus.corpus import Corpus
 from synth.shortcuts.audio import (
@@ -172,13 +172,13 @@ def test_baselines_are_measured_once(corpus: Corpus, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(corpus.folder, tmp_path / "copy"))
     facts = {**corpus.facts, "shards": str(corpus.shards)}
     copy = Corpus(folder, facts)
-    baselines = find_baselines(copy, "train", Silent())
+    baselines = find_baselines(copy, "train", UNOBSERVED)
     assert baselines.keys() == {"", "relation", "reorder", "triplets"}
     assert baselines["reorder"].trivial == 0.5
     kept = json.loads((folder / SHORTCUTS_FILE).read_text())
     for figure in kept["trivial"]["train"]:
         figure["value"] = 0.25
     (folder / SHORTCUTS_FILE).write_text(json.dumps(kept))
-    assert {each.trivial for each in find_baselines(copy, "train", Silent()).values()} == {0.25}
+    assert {each.trivial for each in find_baselines(copy, "train", UNOBSERVED).values()} == {0.25}
     (folder / SHORTCUTS_FILE).write_text(json.dumps({**kept, "digest": "of another"}))
-    assert find_baselines(copy, "train", Silent()) == baselines
+    assert find_baselines(copy, "train", UNOBSERVED) == baselines

@@ -23,7 +23,7 @@ from pipelines.ingest.decoding import DecodingTask
 from pipelines.ingest.ingest import IngestedLibrary, ingest
 from synth.audio.bank import Bank
 from synth.base.errors import ClipError, SourceError, SpecError
-from synth.base.progress import Silent
+from synth.base.progress import UNOBSERVED
 from synth.base.rng import Randomness
 from synth.corpus.leakage import leakage
 from synth.labels.lexicon import Tag, Treatment, untreated_id
@@ -47,7 +47,7 @@ def treated(of: object, *treatments: str) -> Treated:
 def take(source: Settings, out: Path, **settings: Any) -> IngestedLibrary:
     opened = open_source(source)  # type: ignore[arg-type]
     with engine(1) as where:
-        return ingest(Intake(opened, 16_000, **settings), out, where, Silent())  # type: ignore[arg-type]
+        return ingest(Intake(opened, 16_000, **settings), out, where, UNOBSERVED)  # type: ignore[arg-type]
 
 
 def measure(source: Any) -> list[dict[str, Any]]:

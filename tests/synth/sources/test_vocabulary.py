@@ -18,7 +18,7 @@ from pipelines.cli.look.audit import print_leakage
 from pipelines.config.file import read_spec
 from pipelines.config.spec import Spec
 from synth.base.errors import PlanError, SegueError, SourceError
-from synth.base.progress import Silent
+from synth.base.progress import UNOBSERVED
 from synth.labels.lexicon import category, shipped_phrases
 from synth.sources.own.folder import VocabularySource
 from tests.kit.builds import product, segue_here
@@ -40,7 +40,7 @@ def spec(**changes: Any) -> dict[str, Any]:
 def planned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The manifest folder of a plan; not to be changed."""
     out = tmp_path_factory.mktemp("planned")
-    _, places, samples = plan_library(Spec.model_validate(spec()), out, 0, Silent())
+    _, places, samples = plan_library(Spec.model_validate(spec()), out, 0, UNOBSERVED)
     assert samples == 48
     return places.manifests
 
@@ -107,7 +107,7 @@ def test_labels_that_make_no_plan_are_a_clear_error(
     tmp_path: Path, changes: dict[str, Any], error: type[SegueError], message: str
 ) -> None:
     with pytest.raises(error, match=message) as caught:
-        plan_library(Spec.model_validate(spec(**changes)), tmp_path, 0, Silent())
+        plan_library(Spec.model_validate(spec(**changes)), tmp_path, 0, UNOBSERVED)
     assert caught.value.fix
 
 
@@ -118,7 +118,7 @@ def test_clips_of_a_listing_are_of_the_lengths_that_the_spec_allows(tmp_path: Pa
         "recipe": {"triplets": {}},
         "clips": {"max_s": 4, "min_active_s": 0.8},
     }
-    _, places, _ = plan_library(Spec.model_validate(spec(**few)), tmp_path, 0, Silent())
+    _, places, _ = plan_library(Spec.model_validate(spec(**few)), tmp_path, 0, UNOBSERVED)
     clips = pq.read_table(places.manifests / "clips.parquet").to_pylist()
     refused = pq.read_table(places.manifests / "quarantine.parquet").to_pylist()
     assert len(clips) + len(refused) == 36
@@ -129,7 +129,7 @@ def test_clips_of_a_listing_are_of_the_lengths_that_the_spec_allows(tmp_path: Pa
     }
     short = Spec.model_validate(spec(**few | {"clips": {"max_s": 0.3}}))
     with pytest.raises(SourceError, match="none of 36 clips") as caught:
-        plan_library(short, tmp_path, 0, Silent())
+        plan_library(short, tmp_path, 0, UNOBSERVED)
     assert "clips.max_s is 0.3 s" in caught.value.fix
 
 
@@ -145,10 +145,10 @@ def test_leakage_of_a_listing_says_that_there_is_no_audio(
 
 
 def test_workers_change_nothing_and_a_plan_is_not_made_twice(planned: Path, tmp_path: Path) -> None:
-    _, places, _ = plan_library(Spec.model_validate(spec()), tmp_path, 2, Silent())
+    _, places, _ = plan_library(Spec.model_validate(spec()), tmp_path, 2, UNOBSERVED)
     path = places.manifests / "plan.parquet"
     before = path.stat().st_mtime_ns
-    plan_library(Spec.model_validate(spec()), tmp_path, 0, Silent())
+    plan_library(Spec.model_validate(spec()), tmp_path, 0, UNOBSERVED)
     assert path.stat().st_mtime_ns == before
     assert product(tmp_path) == product(planned.parents[2])
 
@@ -200,7 +200,7 @@ def test_bad_settings_are_told_with_file_line_and_key(
 ) -> None:
     path = spec_file(recipe)
     with pytest.raises(SegueError) as caught:
-        plan_library(read_spec(path), tmp_path, 0, Silent())
+        plan_library(read_spec(path), tmp_path, 0, UNOBSERVED)
     assert told in str(caught.value)
     assert str(caught.value).startswith(f"{path}:4:") or "Tuba" in told
 
@@ -210,6 +210,6 @@ def test_expressions_are_looked_for_beside_the_spec(
 ) -> None:
     (tmp_path / "mine.txt").write_text("Bark + Rain\n")
     spec = read_spec(spec_file("scenes: {scenes: 8, expressions: mine.txt}"))
-    _, places, _ = plan_library(spec, tmp_path / "out", 0, Silent())
+    _, places, _ = plan_library(spec, tmp_path / "out", 0, UNOBSERVED)
     rows = pq.read_table(places.manifests / "plan.parquet")
     assert rows.column("notation")[0].as_py() == "Bark + Rain"

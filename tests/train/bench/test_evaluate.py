@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from synth.base.errors import CorpusError, SpecError
-from synth.base.progress import Silent
+from synth.base.progress import UNOBSERVED
 from synth.corpus.corpus import Corpus
 from synth.shortcuts.baselines import find_baselines
 from tests.kit.observers import Phases
@@ -63,7 +63,7 @@ def test_texts_that_the_model_cuts_are_counted(corpus: Path, untrained: Evaluato
 def test_choices_among_captions_bear_their_baselines(corpus: Path, untrained: Evaluator) -> None:
     benchmark = corpus_benchmark(corpus, "train", sample_rate=16_000)
     metrics = assess(untrained, benchmark, baselines=True).metrics
-    known = find_baselines(Corpus.open(corpus), "train", Silent())
+    known = find_baselines(Corpus.open(corpus), "train", UNOBSERVED)
     for name, kind in (("bat", "reorder"), ("negatives", ""), ("negatives_relation", "relation")):
         assert (metrics[name].text, metrics[name].trivial) == known[kind]
     assert metrics["triplets"].text == known["triplets"].text == pytest.approx(1 / 3)

@@ -14,7 +14,7 @@ import torch
 from transformers import ClapModel
 
 from synth.base.errors import SpecError
-from synth.base.progress import Silent
+from synth.base.progress import UNOBSERVED
 from tests.kit.naive_protocols import Naive
 from tests.kit.real_models import with_real
 from tests.kit.tiny_models import CLAP_RATE, CLAP_SECONDS, WORDS, extract_features, noise, save_clap
@@ -206,7 +206,7 @@ def test_figures_are_those_of_a_naive_script(
     options: dict[str, Any] = {"pad": pad, "fusion": fused, "cut": not fused}
 
     def figures(*args: Any, **more: Any) -> Mapping[str, Any]:
-        return eval_command(clap, *args, **options, **more, observer=Silent()).facts
+        return eval_command(clap, *args, **options, **more, observer=UNOBSERVED).facts
 
     found = figures(esc50, template=[TEMPLATE])["zero_shot_top1"]
     expected = naive.esc50(esc50, tmp_path / "esc" / "audio", TEMPLATE)

@@ -12,7 +12,7 @@ import soundfile
 
 from pipelines.cli.texts.probe import TaggerName, probe_command
 from synth.base.errors import CorpusError, SpecError
-from synth.base.progress import Silent
+from synth.base.progress import UNOBSERVED
 from synth.text.order.clause_swap import Probe
 from tests.kit.tables import read_data
 from train.bench.evaluate import data_kind, open_benchmark
@@ -216,7 +216,7 @@ def cut(tool: Probe, captions: Path, tmp_path: Path) -> Path:
         out,
         id_column="file_name",
         tagger=TaggerName.EMBEDDED,
-        observer=Silent(),
+        observer=UNOBSERVED,
     )
     return out
 

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from pipelines.cli.make.export import export_command
 from synth.base.errors import SpecError
-from synth.base.progress import Silent
+from synth.base.progress import UNOBSERVED, Silent
 from tests.kit.tiny_models import (
     CLAP_RATE,
     model_over,
@@ -95,7 +95,7 @@ def test_small_towers_compute_as_the_card_shows(
     folder = make_run(ModelConfig(dim=16, head=HeadConfig(layers=1)), RATE)
     run, out = load_run(folder), tmp_path / "out"
     Recordings({}).save(folder)
-    found = export_command(folder, "onnx", out, observer=Silent()).facts
+    found = export_command(folder, "onnx", out, observer=UNOBSERVED).facts
     assert found["format"] == "onnx"
     files = ("README.md", "audio.onnx", "segue.json", "text.onnx", "tokenizer.json")
     assert tuple(found["files"]) == files

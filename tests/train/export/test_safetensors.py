@@ -18,7 +18,7 @@ from torch import Tensor
 from pipelines.cli.make.export import MODEL_FORMATS, export_command
 from pipelines.look.report.corpus import run_page
 from synth.base.errors import CorpusError, SpecError
-from synth.base.progress import Silent
+from synth.base.progress import UNOBSERVED
 from synth.corpus.corpus import Corpus
 from tests.kit.tiny_models import (
     CLAP_RATE,
@@ -129,9 +129,9 @@ def test_the_card_tells_what_the_model_is_and_segue_eval_opens_it(
     corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run, out = tmp_path / "run", tmp_path / "out"
-    train_command(corpus, steps=2, out=run, observer=Silent())
-    tested = eval_command(run, corpus, task=[Task.BAT], observer=Silent()).facts
-    export_command(run, "safetensors", out, observer=Silent()).show()
+    train_command(corpus, steps=2, out=run, observer=UNOBSERVED)
+    tested = eval_command(run, corpus, task=[Task.BAT], observer=UNOBSERVED).facts
+    export_command(run, "safetensors", out, observer=UNOBSERVED).show()
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith(f"{run} as safetensors: 6 files, ")
     assert lines[-1] == f"next: segue eval {out} CORPUS --split test"
@@ -144,7 +144,7 @@ def test_the_card_tells_what_the_model_is_and_segue_eval_opens_it(
     for told in (digest, "padded with silence, never looped", "16,000 Hz", "any length", "| bat |"):
         assert told in card
 
-    assert eval_command(out, corpus, task=[Task.BAT], observer=Silent()).facts == tested
+    assert eval_command(out, corpus, task=[Task.BAT], observer=UNOBSERVED).facts == tested
     assert "not known" not in capsys.readouterr().err
     digests = {open_embedder(folder).digest for folder in (run, out)}  # type: ignore[union-attr]
     assert len(digests) == 1

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float
 
 from synth.audio.dsp import Audio
 from synth.base.errors import SpecError
-from synth.base.progress import Observer, Silent, track
+from synth.base.progress import UNOBSERVED, Observer, track
 from synth.base.units import Frames
 from synth.corpus.schema import read_timeline
 from synth.truth.frames import FRAMES_PER_S, count_frames, frame_length, label_frames
@@ -96,7 +96,7 @@ def score_frames(
     texts: Sequence[str],
     vectors: TextEmbeddings,
     settings: BenchSettings,
-    observer: Observer | None = None,
+    observer: Observer = UNOBSERVED,
 ) -> list[FrameScores]:
     """Cosines of the frames of every sound to each text, -1 in digital silence.
 
@@ -112,7 +112,7 @@ def score_frames(
         )
     targets = np.array([vectors[text] for text in texts])
     scores: list[FrameScores] = []
-    for sound in track(sounds, observer or Silent(), "listen", "sounds"):
+    for sound in track(sounds, observer, "listen", "sounds"):
         waveform = sound.load(rate)
         if native:
             model, step = native
