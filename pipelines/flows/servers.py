@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Final
 
 from pipelines.engines.executor import watch_parent
-from pipelines.store.lease import hold_lock
 from synth.base.atomic import GOES_ON, format_bytes, free_bytes, write_text
 from synth.base.errors import CorpusError, DiskFullError, SegueError
+from synth.base.locks import hold_lock
 
 STARTUP_TIMEOUT_S: Final = 90.0
 STOP_TIMEOUT_S: Final = 10.0

@@ -33,12 +33,12 @@ from pipelines.ingest.parts import (
     store_part,
     sync_parts,
 )
-from pipelines.store.lease import wait_for_turn
 from pipelines.store.row_file import BATCH_ROWS, RowFile
 from pipelines.store.stage import store_at
 from synth.audio.bank import INDEX_SCHEMA, read_index
 from synth.base.atomic import remove_partials, replacing
 from synth.base.errors import CorpusError, SourceError, SpecError, suggestion
+from synth.base.locks import LOCK_FILE, wait_for_lock
 from synth.base.progress import Observer, tell_damage
 from synth.base.rng import digest_all, digest_pieces
 from synth.corpus.schema import CLIPS, INCIDENTAL, canonical_json, read_levels, to_table
@@ -101,7 +101,7 @@ def ingest(intake: Intake, banks: Path, where: Engine, observer: Observer) -> In
     folder = banks / f"{source.name}-{intake.rate}"
     store = store_at(banks.parent)
     parts = list(split_library(task, refs, folder, store))
-    with wait_for_turn(folder, observer), store.hold_filling(folder) as check:
+    with wait_for_lock(folder / LOCK_FILE, observer), store.hold_filling(folder) as check:
         remove_partials(folder)
         sync_parts(parts, folder, store)
         faults = {part.key: fault for part in parts if (fault := part.find_fault()) is not None}

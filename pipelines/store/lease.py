@@ -15,18 +15,16 @@ import os
 import secrets
 import socket
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from filelock import FileLock, Timeout
-
 from synth.base.atomic import write_text
-from synth.base.errors import CorpusError, SegueError
-from synth.base.progress import Observer
+from synth.base.errors import CorpusError
+from synth.base.locks import LOCK_FILE, hold_lock
 from synth.storage import Remote, StorageError, refuse_url
 from synth.storage.url import join_keys
 
@@ -220,12 +218,7 @@ def _read(remote: Remote, key: str) -> dict[str, Any]:
     return holding if isinstance(holding, dict) else {}
 
 
-# One writer at a time: locks that the operating system takes back from a holder that dies.
-
-
-LOCK_FILE: Final = ".lock"
-POLL_S: Final = 0.1
-WAITING: Final = "wait for another run"
+# One writer at a time on this machine.
 
 
 @contextmanager
@@ -246,44 +239,3 @@ def sole_writer(corpus: Path) -> Iterator[None]:
     )
     with hold_lock(corpus / LOCK_FILE, refusal):
         yield
-
-
-def hold_lock(lock: Path, refusal: SegueError) -> AbstractContextManager[None]:
-    """Hold a lock, or refuse where another process holds it."""
-
-    def refuse(_: FileLock) -> None:
-        raise refusal
-
-    return _hold(lock, refuse)
-
-
-def wait_for_turn(folder: Path, observer: Observer) -> AbstractContextManager[None]:
-    """Wait until no other process writes the folder, and tell of it; then hold it."""
-    return wait_for_lock(folder / LOCK_FILE, observer)
-
-
-def wait_for_lock(lock: Path, observer: Observer) -> AbstractContextManager[None]:
-    """Wait until no other process holds a lock, and tell of it; then hold it."""
-
-    def wait(file: FileLock) -> None:
-        observer.start(WAITING, 1, "runs")
-        file.acquire(poll_interval=POLL_S)
-        observer.advance(WAITING)
-        observer.finish(WAITING)
-
-    return _hold(lock, wait)
-
-
-@contextmanager
-def _hold(lock: Path, when_busy: Callable[[FileLock], None]) -> Iterator[None]:
-    """Hold a lock, whose folder is made if it is not there, once `when_busy` has dealt with it."""
-    lock.parent.mkdir(parents=True, exist_ok=True)
-    file = FileLock(lock, thread_local=False)
-    try:
-        file.acquire(blocking=False)
-    except Timeout:
-        when_busy(file)
-    try:
-        yield
-    finally:
-        file.release()

@@ -17,10 +17,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from pipelines.store.lease import LOCK_FILE, sole_writer
+from pipelines.store.lease import sole_writer
 from synth.base.atomic import remove_partials, replacing, translate_disk_errors
 from synth.base.doors import read_regular
 from synth.base.hashing import FileHash, file_sha256
+from synth.base.locks import LOCK_FILE
 from synth.corpus.corpus import CORPUS_FILE, PLAN_FILE
 from synth.storage import Stored
 

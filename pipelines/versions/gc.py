@@ -17,7 +17,6 @@ from typing import Any, Final
 
 from pipelines.builder.documents import CROISSANT_FILE, INDEX_SUFFIX, META
 from pipelines.builder.finalise import CARD_FILE, SIZES_FILE
-from pipelines.store.lease import wait_for_turn
 from pipelines.store.places import RECEIPTS
 from pipelines.store.store import (
     BANKS,
@@ -38,6 +37,7 @@ from pipelines.versions.history import (
 from synth.audio.bank import read_index
 from synth.base.atomic import PARTIAL_SUFFIX, write_text
 from synth.base.errors import CorpusError
+from synth.base.locks import LOCK_FILE, wait_for_lock
 from synth.base.progress import UNOBSERVED, Observer
 from synth.corpus.corpus import ATTRIBUTION_FILE, REMOVED_FILE, SAMPLES_FILE
 from synth.corpus.schema import canonical_json
@@ -304,7 +304,7 @@ def hold_every_bank(stack: ExitStack, store: Store, observer: Observer) -> froze
         begun := store.list_folders(store.root / BANKS).keys() - held
     ):  # while it waited for its turn, too
         for bank in sorted(begun):
-            stack.enter_context(wait_for_turn(bank, observer))
+            stack.enter_context(wait_for_lock(bank / LOCK_FILE, observer))
         held |= begun
     return frozenset(held)
 

@@ -23,6 +23,8 @@ from synth.base.atomic import PARTIAL_SUFFIX, replacing, translate_disk_errors, 
 from synth.base.doors import read_json
 from synth.base.errors import SpecError
 from synth.base.hashing import file_sha256
+from synth.base.locks import wait_for_lock
+from synth.base.progress import UNOBSERVED
 from synth.storage.faults import StorageError
 from synth.storage.filesystems import is_private
 from synth.storage.remote import Remote, Stored
@@ -126,7 +128,7 @@ class Copies:
         if self._is_good(key, stored):
             return path
         slot = self._slot(key)
-        with slot.hold():
+        with wait_for_lock(slot.lock, UNOBSERVED):
             if not self._is_good(key, stored):
                 slot.beside("stamp").unlink(missing_ok=True)
                 self.note(key, self._download(slot, stored, sha256, since_ns))
@@ -188,7 +190,8 @@ class Copies:
             key = self.key(path)
             if self._is_listed(key, listing):
                 continue
-            with self._slot(key).hold():  # what another process is fetching is looked at after
+            # What another process is fetching is looked at after.
+            with wait_for_lock(self._slot(key).lock, UNOBSERVED):
                 if not self._is_listed(key, listing):
                     path.unlink(missing_ok=True)
                     self._stamp_path(key).unlink(missing_ok=True)
@@ -296,7 +299,7 @@ def open_made(name: str, make: Callable[[Path], None]) -> BufferedReader:
     if file is not None:
         return file
     try:
-        with slot.hold(), ExitStack() as stack:
+        with wait_for_lock(slot.lock, UNOBSERVED), ExitStack() as stack:
             file = open_held(slot.path)
             if file is not None:
                 return file

@@ -20,10 +20,10 @@ from pathlib import Path
 from shutil import disk_usage, rmtree
 from typing import Final
 
-from filelock import FileLock, Timeout
-
 from synth.base.atomic import PARTIAL_SUFFIX, format_bytes
 from synth.base.errors import SpecError
+from synth.base.locks import try_lock, wait_for_lock
+from synth.base.progress import UNOBSERVED
 from synth.base.rng import digest
 from synth.storage.faults import StorageError
 from synth.storage.remote import Stored
@@ -74,21 +74,10 @@ class Slot:
         """Whether it is of a kind that the limit is on."""
         return self.path.suffix in BOUNDED
 
-    @contextmanager
-    def hold(self, *, wait: bool = True) -> Iterator[bool]:
-        """Hold the copy for changing it; without waiting, tells whether it is held."""
-        lock = self.beside("lock")
-        lock.parent.mkdir(parents=True, exist_ok=True)
-        own = FileLock(lock, thread_local=False)
-        try:
-            own.acquire(blocking=wait)
-        except Timeout:
-            yield False
-            return
-        try:
-            yield True
-        finally:
-            own.release()
+    @property
+    def lock(self) -> Path:
+        """Held by who changes the copy."""
+        return self.beside("lock")
 
     def part(self, stored: Stored) -> Path:
         """Where what has come of an object lies; its name tells the size that it will have."""
@@ -104,7 +93,7 @@ class Slot:
 
     def remove(self) -> bool:
         """Remove the copy, and parts of it, unless somebody uses it; tells whether it is gone."""
-        with self.hold(wait=False) as mine:
+        with try_lock(self.lock) as mine:
             if not mine:
                 return False
             self.remove_parts()
@@ -149,7 +138,7 @@ class CopySpace:
         if self.limit is None or not (slot is None or slot.is_bounded):
             yield
         else:
-            with FileLock(self.root / ".room.lock", thread_local=False):
+            with wait_for_lock(self.root / ".room.lock", UNOBSERVED):
                 yield
 
     @contextmanager
@@ -233,7 +222,7 @@ class CopySpace:
                 part = _PART.fullmatch(path.relative_to(stamps).as_posix())
                 if part is None or (slot := Slot(root, part["key"])) == own:
                     continue
-                with slot.hold(wait=False) as is_left:  # by a reader that died
+                with try_lock(slot.lock) as is_left:  # by a reader that died
                     if not is_left:
                         yield _NEVER_NS, int(part["size"]), slot
                     else:

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
@@ -41,7 +41,7 @@ from train.engine.checkpoint import (
 )
 from train.engine.log import PHASE, Meter, Sink, open_log
 from train.engine.ranks import RankProcess, join_processes
-from train.engine.run_folder import RunData, refuse_occupied, save_settings
+from train.engine.run_folder import RunData, refuse_occupied, save_settings, sole_trainer
 from train.engine.step import build_encoder, train_step
 from train.engine.validation import Validator
 from train.model.device import matmul_precision
@@ -119,10 +119,11 @@ def train(
         join_processes(config.device) as process,
         share_processors(config.workers),
         matmul_precision("high") if config.tf32 and on_cuda else nullcontext(),
+        ExitStack() as held,
     ):
         torch.manual_seed(config.seed)
         shown = observer if process.is_leader else UNOBSERVED
-        return _train(config, process, shown, interrupted, resume)
+        return _train(config, process, shown, interrupted, held, resume, overwrite)
 
 
 @contextmanager
@@ -139,7 +140,9 @@ def _train(
     process: RankProcess,
     observer: Observer,
     interrupted: threading.Event,
+    held: ExitStack,
     resume: bool,
+    overwrite: bool,
 ) -> TrainResult:
     # Everything is checked before anything is written: the corpus must hold what every stage needs.
     splits = open_splits(config)
@@ -162,8 +165,10 @@ def _train(
             fix="drop it, or build the corpus with a split `val`",
         )
 
-    # The run folder: go on from its checkpoint, or clear it.
-    config.out.mkdir(parents=True, exist_ok=True)
+    # The run folder: go on from its checkpoint, or clear it. No other process may write it.
+    if process.is_leader:
+        held.enter_context(sole_trainer(config.out))
+        refuse_occupied(config, resume, overwrite)  # by a run that has ended meanwhile
     resumed = resume and load_checkpoint(state, config, origin, process)
     if process.is_leader:
         if not resumed:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -15,6 +16,7 @@ import torch
 from synth.base.atomic import replacing, write_text
 from synth.base.doors import parse_json, read_json, read_text, require_regular
 from synth.base.errors import CorpusError, SegueError, SpecError
+from synth.base.locks import LOCK_FILE, hold_lock
 from synth.base.rng import digest
 from synth.corpus.corpus import Corpus
 from synth.storage import refuse_url
@@ -238,6 +240,15 @@ def refuse_occupied(config: TrainConfig, resume: bool, overwrite: bool) -> None:
         )
     if (out / CONFIG_FILE).is_file() and not _is_ours(out / CONFIG_FILE):
         raise SpecError(f"{out}: holds another model", fix="choose another --out")
+
+
+def sole_trainer(folder: Path) -> AbstractContextManager[None]:
+    """Hold a run's folder, which is made if it is not there, for writing on this machine."""
+    refusal = SpecError(
+        f"{folder}: another process is training this run",
+        fix="wait for it, stop it, or choose another --out",
+    )
+    return hold_lock(folder / LOCK_FILE, refusal)
 
 
 def _is_ours(path: Path) -> bool:

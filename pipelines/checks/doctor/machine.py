@@ -27,9 +27,9 @@ from pipelines.checks.doctor.packages import (
     check_prefect,
     find_version,
 )
-from pipelines.store.lease import hold_lock
 from synth.base.atomic import format_bytes, free_bytes, write_bytes
 from synth.base.errors import CorpusError, SegueError
+from synth.base.locks import hold_lock
 from synth.base.processors import processors
 from synth.storage import url_of
 from synth.text.grammar.tagger import SPACY_MODEL

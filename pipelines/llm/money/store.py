@@ -18,9 +18,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
-from pipelines.store.lease import wait_for_lock
 from synth.base.doors import require_regular
 from synth.base.errors import SpecError
+from synth.base.locks import wait_for_lock
 from synth.base.progress import Observer
 from synth.corpus.schema import canonical_json
 from synth.llm.reply import PromptItem

@@ -17,8 +17,8 @@ import pytest
 from pipelines.llm.money.prices import NANOS
 from pipelines.llm.run import GenerateSummary, generate
 from pipelines.llm.runner import StopKind
-from pipelines.store.lease import WAITING
 from synth.base.errors import SpecError
+from synth.base.locks import WAITING
 from synth.base.progress import UNOBSERVED, Silent
 from tests.kit.llm_commands import Command, start
 from tests.kit.llm_server import LlmServer

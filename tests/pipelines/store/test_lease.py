@@ -18,15 +18,14 @@ import pytest
 import pipelines.store.lease
 from pipelines.store.lease import (
     EXPIRY_S,
-    WAITING,
     Lease,
     sole_writer,
     take_lease,
     utc_now,
-    wait_for_turn,
 )
 from pipelines.store.stage import StagedStore
 from synth.base.errors import CorpusError
+from synth.base.locks import LOCK_FILE, WAITING, wait_for_lock
 from synth.storage import Copies, Remote, Stored
 from tests.kit.observers import Phases
 from tests.kit.s3_store import S3Refusal, S3Request, S3Store, running_store
@@ -170,11 +169,11 @@ def test_who_waits_comes_in_turn_and_is_told(tmp_path: Path) -> None:
     phases = Phases()
 
     def second() -> None:
-        with wait_for_turn(tmp_path, phases):
+        with wait_for_lock(tmp_path / LOCK_FILE, phases):
             events.append("second")
 
     thread = threading.Thread(target=second)
-    with wait_for_turn(tmp_path, Phases()):
+    with wait_for_lock(tmp_path / LOCK_FILE, Phases()):
         thread.start()
         thread.join(timeout=0.3)
         events.append("first")

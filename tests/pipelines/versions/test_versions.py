@@ -22,7 +22,7 @@ from pipelines.checks.audit import audit
 from pipelines.cli.look.versions import versions_command
 from pipelines.config.spec import Spec
 from pipelines.look.inspection import describe
-from pipelines.store.lease import sole_writer, wait_for_turn
+from pipelines.store.lease import sole_writer
 from pipelines.store.places import Places
 from pipelines.store.store import Store
 from pipelines.versions import gc
@@ -30,6 +30,7 @@ from pipelines.versions.gc import collect_garbage
 from pipelines.versions.history import VersionState, open_versions
 from pipelines.versions.reproduce import reproduce
 from synth.base.errors import CorpusError
+from synth.base.locks import wait_for_lock
 from synth.base.progress import Observer
 from synth.corpus.corpus import Corpus
 from tests.kit.builds import TINY, invoke, merged, product, segue_here, unchanged
@@ -369,9 +370,9 @@ def test_a_bank_begun_meanwhile_stays(out: Path, monkeypatch: pytest.MonkeyPatch
     begun = out / "banks" / "begun-16000" / "part-1.pcm"
     held: list[Path] = []
 
-    def begin(bank: Path, observer: Observer) -> AbstractContextManager[None]:
-        held.append(bank)
-        return wait_for_turn(bank, observer)
+    def begin(lock: Path, observer: Observer) -> AbstractContextManager[None]:
+        held.append(lock.parent)
+        return wait_for_lock(lock, observer)
 
     hold_corpus = Store.hold_corpus
 
@@ -385,7 +386,7 @@ def test_a_bank_begun_meanwhile_stays(out: Path, monkeypatch: pytest.MonkeyPatch
     assert begun.is_file()
     assert sweep.banks == ()
     monkeypatch.undo()
-    monkeypatch.setattr(gc, "wait_for_turn", begin)
+    monkeypatch.setattr(gc, "wait_for_lock", begin)
     sweep = collect_garbage(manifests(out), keep=3, banks=True)
     assert [removal.name for removal in sweep.banks] == ["banks/begun-16000"]
     assert begun.parent in held

@@ -21,7 +21,8 @@ import torch
 
 from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import SAMPLES_FILE, Corpus
-from synth.storage.room import NoRoomError, Slot
+from synth.storage import copies
+from synth.storage.room import NoRoomError
 from tests.kit.builds import UNCERTIFIED
 from train.config.run import AudioMode, Stage, TrainConfig
 from train.data import rows
@@ -249,10 +250,10 @@ def test_a_cache_that_cannot_be_written_is_told(
     monkeypatch: pytest.MonkeyPatch,
     number: int,
 ) -> None:
-    def refuse(self: Slot, **_: object) -> None:
+    def refuse(*_: object) -> None:
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(Slot, "hold", refuse)
+    monkeypatch.setattr(copies, "wait_for_lock", refuse)
     with pytest.raises(SpecError, match=r"is not writable.*\$SEGUE_CACHE"):
         mapped(corpus)
 

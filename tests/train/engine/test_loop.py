@@ -82,6 +82,21 @@ def test_ctrl_c_ends_cleanly_and_resumes(
     assert equal(undisturbed(), stopped.out)
 
 
+def test_one_process_at_a_time_trains_a_run(
+    settings: Settings, undisturbed: Callable[..., Path], tmp_path: Path
+) -> None:
+    config = settings(out=tmp_path / "shared")
+
+    class TrainsAgain(Dies):
+        def die(self) -> None:
+            for way in ({"resume": True}, {"overwrite": True}, {}):
+                with pytest.raises(SpecError, match="another process is training"):
+                    train(config, **way)
+
+    assert train(config, TrainsAgain(1)).finished
+    assert equal(undisturbed(), config.out)
+
+
 def test_streaming_and_virtual_shards_give_the_same_run_as_the_cache(
     settings: Settings, undisturbed: Callable[..., Path], tmp_path: Path
 ) -> None:
