@@ -19,16 +19,13 @@ WAITING: Final = "wait for another run"
 @contextmanager
 def try_lock(lock: Path) -> Iterator[bool]:
     """Hold a lock; tells whether it is held, or another process holds it."""
-    file = _open(lock)
     try:
-        file.acquire(blocking=False)
+        held = _open(lock).acquire(blocking=False)
     except Timeout:
         yield False
         return
-    try:
+    with held:
         yield True
-    finally:
-        file.release()
 
 
 @contextmanager
@@ -45,16 +42,14 @@ def wait_for_lock(lock: Path, observer: Observer) -> Iterator[None]:
     """Wait until no other process holds a lock, and tell of it; then hold it."""
     file = _open(lock)
     try:
-        file.acquire(blocking=False)
+        held = file.acquire(blocking=False)
     except Timeout:
         observer.start(WAITING, 1, "runs")
-        file.acquire()
+        held = file.acquire()
         observer.advance(WAITING)
         observer.finish(WAITING)
-    try:
+    with held:
         yield
-    finally:
-        file.release()
 
 
 def _open(lock: Path) -> FileLock:

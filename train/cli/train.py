@@ -102,7 +102,6 @@ def train_command(
     if resume and not has_checkpoint(settings.out) and is_leader():
         print(f"no checkpoint in {settings.out}: starting from step 0", file=sys.stderr)
     quieten_transformers()
-    observer = observer if is_leader() else UNOBSERVED
     result = train(settings, observer, resume=resume, overwrite=overwrite)
     if not is_leader():
         return None
