@@ -218,9 +218,6 @@ def _read(remote: Remote, key: str) -> dict[str, Any]:
     return holding if isinstance(holding, dict) else {}
 
 
-# One writer at a time on this machine.
-
-
 @contextmanager
 def sole_writer(corpus: Path) -> Iterator[None]:
     """Hold the corpus for writing, on this machine.

@@ -16,7 +16,7 @@ import typer
 from synth.base.command import CommandResult
 from synth.base.doors import make_console
 from synth.base.errors import SpecError
-from synth.base.progress import UNOBSERVED, Observer, show_waiting
+from synth.base.progress import Observer, show_waiting
 from synth.corpus.kinds import PathKind, expect
 from synth.storage import format_place
 from train.cli.show import (
@@ -174,7 +174,7 @@ def make_config(
 
 
 def result_json(
-    result: TrainResult, config: TrainConfig, observer: Observer = UNOBSERVED
+    result: TrainResult, config: TrainConfig, observer: Observer
 ) -> dict[str, dict[str, Any]]:
     """How a run ended, in the JSON shape of metrics, null where a field has no meaning.
 

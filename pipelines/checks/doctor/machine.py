@@ -29,7 +29,7 @@ from pipelines.checks.doctor.packages import (
 )
 from synth.base.atomic import format_bytes, free_bytes, write_bytes
 from synth.base.errors import CorpusError, SegueError
-from synth.base.locks import hold_lock
+from synth.base.locks import LOCK_FILE, hold_lock
 from synth.base.processors import processors
 from synth.storage import url_of
 from synth.text.grammar.tagger import SPACY_MODEL
@@ -201,9 +201,9 @@ def _try_writing(scratch: Path) -> None:
     if (scratch / "file").read_bytes() != b"second":
         raise CorpusError("a rename over an existing file is not seen by readers")
     refusal = CorpusError("is locked")
-    with hold_lock(scratch / ".lock", refusal):
+    with hold_lock(scratch / LOCK_FILE, refusal):
         try:
-            with hold_lock(scratch / ".lock", refusal):
+            with hold_lock(scratch / LOCK_FILE, refusal):
                 pass
         except CorpusError:
             return

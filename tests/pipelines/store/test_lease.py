@@ -16,13 +16,7 @@ from pathlib import Path
 import pytest
 
 import pipelines.store.lease
-from pipelines.store.lease import (
-    EXPIRY_S,
-    Lease,
-    sole_writer,
-    take_lease,
-    utc_now,
-)
+from pipelines.store.lease import EXPIRY_S, Lease, sole_writer, take_lease, utc_now
 from pipelines.store.stage import StagedStore
 from synth.base.errors import CorpusError
 from synth.base.locks import LOCK_FILE, WAITING, wait_for_lock
