@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from experiments.harness.runner import ExperimentOutcome
 
 
-def experiments_command(
+def reproduce_command(
     name: str,
     source: Annotated[str | None, typer.Option(metavar="NAME:PATH")] = None,
     scale: str = "tiny",

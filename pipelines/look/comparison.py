@@ -16,7 +16,7 @@ from pipelines.builder.claim import SHARDS_FILE, flat_settings
 from pipelines.builder.differences import SHOWN
 from pipelines.builder.finalise import SPEC_FILE
 from pipelines.config.file import read_spec
-from pipelines.look.console.database import open_sealed
+from pipelines.look.sql.database import open_sealed
 from pipelines.store.places import find_manifest
 from synth.base.doors import own_file
 from synth.corpus.corpus import CLIPS_FILE, PLAN_FILE, QUARANTINE_FILE, Corpus

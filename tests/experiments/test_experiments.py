@@ -19,7 +19,7 @@ import pytest
 from experiments import registry
 from experiments.acba import drop_order, mostly_unordered, nouns_and_verbs_only
 from experiments.cli.demo import make_demo_spec
-from experiments.cli.reproduce import experiments_command
+from experiments.cli.reproduce import reproduce_command
 from experiments.frozen.results import compare_page, read_results
 from experiments.harness import runner
 from experiments.harness.estimate import (
@@ -255,7 +255,7 @@ def test_the_command_prints_and_writes_the_same_figures(
 ) -> None:
     monkeypatch.setattr(registry, "find_experiment", lambda *_: miniature())
     command = partial(
-        experiments_command,
+        reproduce_command,
         "miniature",
         seeds=2,
         out=machine.out,

@@ -21,7 +21,7 @@ from pipelines.cli.common.show import (
     quieten_prefect,
     say,
 )
-from pipelines.cli.make.reproduce import (
+from pipelines.cli.make.rebuild import (
     DEFAULTS,
     RetriesOption,
     TimeoutOption,

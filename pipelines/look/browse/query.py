@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.look.browse.guard import SEARCH_S, limit_time
-from pipelines.look.console.database import connect
+from pipelines.look.sql.database import connect
 from synth.base.atomic import file_state
 from synth.base.errors import SegueError
 from synth.corpus.corpus import CLIPS_FILE

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.builder.build import build, plan_library
-from pipelines.cli.make.reproduce import find_version, read_request
+from pipelines.cli.make.rebuild import find_version, read_request
 from pipelines.config.spec import Spec
 from pipelines.engines.engine import engine
 from pipelines.ingest.ingest import ingest

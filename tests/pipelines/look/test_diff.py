@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.builder.build import build, plan_library
-from pipelines.cli.look.compare import diff_command
+from pipelines.cli.look.diff import diff_command
 from pipelines.config.spec import Spec
 from pipelines.look.comparison import Comparison, TableChanges, ValueChange, compare
 from pipelines.store.places import find_manifest

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.cli.app import present
-from pipelines.cli.look.console import sql_command
-from pipelines.look.console.database import Database, describe_tables
+from pipelines.cli.look.sql import sql_command
+from pipelines.look.sql.database import Database, describe_tables
 from synth.base.errors import CorpusError, SpecError
 from synth.corpus.corpus import Corpus
 from synth.scene.scene import from_json

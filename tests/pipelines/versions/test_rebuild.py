@@ -18,7 +18,7 @@ import pipelines.versions.reproduce
 from pipelines.builder.build import build
 from pipelines.builder.plan import ShardPlan
 from pipelines.builder.render import RenderJob, render_shard
-from pipelines.cli.make.reproduce import find_version, read_request
+from pipelines.cli.make.rebuild import find_version, read_request
 from pipelines.config.spec import Spec
 from pipelines.engines.cluster import library_versions
 from pipelines.store.lease import sole_writer

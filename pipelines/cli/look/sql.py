@@ -21,7 +21,7 @@ from synth.base.command import CommandResult, Given, refuse_given
 from synth.base.doors import make_console, plain_text
 
 if TYPE_CHECKING:
-    from pipelines.look.console.answer import QueryAnswer
+    from pipelines.look.sql.answer import QueryAnswer
 
 ROWS: Final = 50
 _ABREAST: Final = 8
@@ -54,8 +54,8 @@ def sql_command(
     if query is None:
         refuse_given(given, {"--rows", "--out"}, "needs a query: one SELECT")
         return _list_tables(corpus)
-    from pipelines.look.console.answer import check_answer_file  # DuckDB takes a while
-    from pipelines.look.console.database import Database
+    from pipelines.look.sql.answer import check_answer_file  # DuckDB takes a while
+    from pipelines.look.sql.database import Database
 
     text = sys.stdin.read() if query == _STDIN else query
     if out is not None:
@@ -83,7 +83,7 @@ def sql_command(
 
 
 def _list_tables(corpus: Path) -> CommandResult:
-    from pipelines.look.console.database import Database
+    from pipelines.look.sql.database import Database
 
     with Database.open(corpus) as database:
         tables = [(table, database.list_columns(table)) for table in database.tables]

@@ -18,7 +18,7 @@ import yaml
 from duckdb.func import PythonUDFType
 
 from pipelines.builder.render import parse_receipt
-from pipelines.look.console.answer import (
+from pipelines.look.sql.answer import (
     Column,
     QueryAnswer,
     explain_errors,
