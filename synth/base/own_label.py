@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Annotated, Final, Self
+from typing import Annotated, Final, Self, TypeAlias
 
 from pydantic import AfterValidator, ValidationError, model_validator
 
 from synth.base.choice import StrictModel
+from synth.base.doors import tidy_text
 
 _OWN: Final = re.compile(r"(?P<name>.*\S) \{(?P<told>[a-z]+: [^{}]*)\}", re.DOTALL)
 _BETWEEN: Final = "; "
@@ -26,7 +27,9 @@ def _check_words(text: str) -> str:
     return text
 
 
-_Part = Annotated[str, AfterValidator(_check_words)]
+LabelName: TypeAlias = Annotated[str, AfterValidator(tidy_text)]
+"""A label in a setting, spelt as libraries spell theirs: composed, on one line."""
+_Part: TypeAlias = Annotated[LabelName, AfterValidator(_check_words)]
 
 
 class OwnLabel(StrictModel):

@@ -17,7 +17,7 @@ from pydantic import Field
 from synth.audio.dsp import between_class_gains
 from synth.base.choice import StrictModel
 from synth.base.errors import PlanError
-from synth.base.own_label import name_of
+from synth.base.own_label import LabelName, name_of
 from synth.base.rng import pick, shuffle
 from synth.base.units import Decibels, Frames, to_decibels, to_frames
 from synth.captions.caption import Caption, Style
@@ -335,7 +335,7 @@ class Background(StrictModel):
             such clips are not used.
     """
 
-    of: tuple[str, ...] = Field(min_length=1)
+    of: tuple[LabelName, ...] = Field(min_length=1)
     share: float = Field(default=1.0, gt=0, le=1)
     snr_db: Decibels = Field(default=15.0, ge=0, le=60)
     repeat_crossfade_s: Length | None = None

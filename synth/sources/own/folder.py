@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from pydantic import Field, model_validator
 
 from synth.base.errors import SourceError
+from synth.base.own_label import LabelName
 from synth.base.rng import Randomness
 from synth.base.shipped import read_shipped_rows
 from synth.base.units import Seconds
@@ -213,7 +214,7 @@ class VocabularySource(Settings):
     """
 
     name: ClassVar[str] = "vocabulary"
-    labels: Literal["audioset", "esc50"] | tuple[str, ...] = "audioset"
+    labels: Literal["audioset", "esc50"] | tuple[LabelName, ...] = "audioset"
     takes: int = Field(default=5, ge=1, le=10_000)
     seconds: tuple[Seconds, Seconds] = (0.5, 10.0)
     seed: int = Field(default=0, ge=0, lt=2**63)

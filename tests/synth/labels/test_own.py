@@ -185,8 +185,12 @@ def test_labels_are_those_of_folders_however_they_are_composed(
     folders = {"budgie": "cafe\u0301", "RAIN": "old  rain", "klaxon": "klaxon"}
     for name, folder in folders.items():
         shutil.copytree(library / name, tmp_path / "library" / folder)
-    recipe = {"scenes": {"scenes": 4, "expressions": {"caf\xe9 + any": 1, "any * cafe\u0301": 1}}}
-    labels = {"cafe\u0301": {"like": "Bird"}, "old  rain": {"like": "rain"}}
+    scenes = {"expressions": {"caf\xe9 + any": 1, "any * cafe\u0301": 1}, "scenes": 4}
+    recipe = {"scenes": {**scenes, "background": {"of": ["cafe\u0301"], "share": 0.5}}}
+    labels = {
+        "cafe\u0301": {"like": "Bird"},
+        "old  rain": {"like": "rain", "excludes": ["cafe\u0301"]},
+    }
     spec = make_spec(tmp_path / "library", labels, recipe=recipe)
     _, places, _ = plan_library(spec, tmp_path, 0, UNOBSERVED)
     assert Findings.read(places.manifests, spec.splits).unphrased == ["klaxon"]
