@@ -53,7 +53,8 @@ def install(peer: str, instead: str | None) -> str:
     # Where torch came from another index than PyPI's, what is built upon it must, too.
     index = os.environ.get("TORCH_INDEX")
     extra = ("--extra-index-url", index) if index else ()
-    for step in (("-c", "constraints.txt", TORCH, *needs), ("--no-deps", *bare)):
+    # The peer comes first: one that cannot be had leaves nothing that others would find.
+    for step in (("--no-deps", *bare), ("-c", "constraints.txt", TORCH, *needs)):
         if step == ("--no-deps",):
             continue
         command = [sys.executable, "-m", "pip", "install", *extra, *step]
