@@ -11,11 +11,12 @@ most 300 characters are allowed between the tags. By the kind of the prompt, ANS
 - `answer`: one of the two answers that the prompt offers, in its words.
 - `order`: the sounds that the prompt names, in order, separated by semicolons.
 - `count`: a whole number in digits, or a word from zero to ten.
-- `interval`, `absent`: stretches in seconds, such as `0.5-2, 3.25-4`, at most 16 of them, with at
-  most three decimals; or `none`.
+- `interval`, `absent`: stretches in seconds, such as `0.5-2, 3.25-4` or `0.5 s - 2 s`, at most 16
+  of them, with at most three decimals; or `none`.
 
-Case, spaces, asterisks, the kind of dash and a full stop do not matter. Stretches score the length
-that they share with the right ones over the length that either covers.
+In ANSWER, case, spaces, quotation marks, asterisks, the kind of dash and of apostrophe, and a full
+stop or semicolon at its end do not matter. Stretches score the length that they share with the
+right ones over the length that either covers.
 Everything else scores 1 or 0, and so does `none`.
 """
 
@@ -24,6 +25,7 @@ from __future__ import annotations
 import importlib
 import re
 import sys
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
@@ -48,9 +50,13 @@ _NUMBERS: Final = (
     *("six", "seven", "eight", "nine", "ten"),
 )
 _DASHES: Final = range(0x2010, 0x2016)
-_PLAIN: Final = {**dict.fromkeys(_DASHES, "-"), 0x2212: "-", ord("*"): None, ord("`"): None}
+_PLAIN: Final = {
+    **dict.fromkeys((*_DASHES, 0x2212), "-"),
+    **dict.fromkeys((0x2018, 0x2019), "'"),
+    **dict.fromkeys(map(ord, '*`"\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}')),
+}
 """Letters that models write in place of others, or beside them."""
-_TIME: Final = r"([0-9]{1,5})(?:\.([0-9]{1,3}))?"
+_TIME: Final = r"([0-9]{1,5})(?:\.([0-9]{1,3}))?(?: ?s| seconds)?"
 _STRETCH: Final = re.compile(rf" ?{_TIME} ?- ?{_TIME} ?")
 _STRETCHES: Final = re.compile(
     rf"{_STRETCH.pattern}(?:,{_STRETCH.pattern}){{0,{MOST_STRETCHES - 1}}}"
@@ -65,11 +71,14 @@ def reward(
     Args:
         completions: Texts, or lists of messages of which the last one counts.
         solution: That column of the data, a value for each completion.
-        kind: That column, too. None is the reward of rows that have no such kind.
+        kind: That column, too. None is the reward of rows of other data: without such a kind, or
+            without a solution.
         columns: Whatever else a trainer passes; not read.
     """
     return [
-        score(which, completion, right) if isinstance(which, str) and which in _READERS else None
+        score(which, completion, right)
+        if which in SCORED_KINDS and isinstance(right, str)
+        else None
         for completion, right, which in zip(completions, solution, kind, strict=True)
     ]
 
@@ -80,7 +89,7 @@ def score(kind: str, completion: Any, solution: str) -> float:
     if answer is None:
         return 0.0
     read = _READERS[kind]
-    given, right = (read(text.translate(_PLAIN)) for text in (answer, solution))
+    given, right = (read(_simplify(text)) for text in (answer, solution))
     if given is None or right is None:
         return 0.0
     if isinstance(given, list):
@@ -110,12 +119,16 @@ def find_answer(completion: Any) -> str | None:
     return None if "<" in answer or len(answer) > MOST_CHARACTERS else answer
 
 
+def _simplify(text: str) -> str:
+    return unicodedata.normalize("NFC", text.translate(_PLAIN))
+
+
 def _read_words(text: str) -> str | None:
     return " ".join(text.casefold().split()).removesuffix(".").rstrip() or None
 
 
 def _read_order(text: str) -> tuple[str | None, ...] | None:
-    sounds = tuple(map(_read_words, text.split(PART)))
+    sounds = tuple(map(_read_words, text.rstrip().removesuffix(PART).split(PART)))
     return sounds if all(sounds) else None
 
 

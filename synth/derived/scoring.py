@@ -228,7 +228,11 @@ def _ask_when(subject: Subject, label: str, rng: np.random.Generator) -> str:
 
 def _ask_order(one: Subject, other: Subject, rng: np.random.Generator) -> Contrast | None:
     """The order of as many sounds as possible that both have, one after the other."""
-    common = [label for label in one.sounds if one.has(label) and other.has(label)]
+    common = [
+        label
+        for label in one.sounds
+        if one.has(label) and other.has(label) and reward.PART not in one.phrase(label).noun
+    ]
     choices = (
         choice
         for size in range(min(len(common), _MOST_SOUNDS), 1, -1)

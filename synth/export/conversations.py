@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
@@ -21,16 +22,22 @@ from synth.export.lines import LEFT_OUT, Counts, LinesFormat, Rows
 
 AUDIO: Final = "<audio>"
 """Stands for a recording in a prompt, as ms-swift and LLaMA-Factory have it."""
+_TAG: Final = re.compile("<(audio|image|video)>")
 
 
 def _ask(exchange: Exchange, recordings: int) -> dict[str, str]:
     """The turn of the user, after as many recordings."""
-    return {"role": "user", "content": AUDIO * recordings + exchange.prompt}
+    return {"role": "user", "content": AUDIO * recordings + _drop_tags(exchange.prompt)}
 
 
 def _answer(text: str) -> dict[str, str]:
     """A turn of the assistant."""
-    return {"role": "assistant", "content": say(text)}
+    return {"role": "assistant", "content": say(_drop_tags(text))}
+
+
+def _drop_tags(text: str) -> str:
+    """Text that stands for no recording, whatever a label or caption holds."""
+    return _TAG.sub(r"\1", text)
 
 
 def _make_row(
@@ -189,7 +196,7 @@ class Grpo(LinesFormat):
     """Scored prompts, each followed by its mirror, and the reward that scores completions."""
 
     name: ClassVar[str] = "grpo"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     derived = ("prompts",)
 
     def _derive(self, shard: Shard, paths: Mapping[str, str], counts: Counts) -> Rows:

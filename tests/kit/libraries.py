@@ -6,7 +6,7 @@ import csv
 import json
 import pickle
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import soundfile
 from numpy.typing import NDArray
 
 from synth.base.errors import SourceError
-from synth.sources import ClipRef, Settings, Source, source_class
+from synth.sources import ClipRef, Settings, Source, open_source, source_class
 from tests.kit.tables import DATA
 
 RATE = 16_000
@@ -39,6 +39,20 @@ def bells_and_drums(
         for take in takes:
             sound(root / label / f"{take}.wav", seed=10 * take + number, frames=RATE)
     return {"folder": {"root": str(root), "licence": licence}}
+
+
+def write_foley(root: Path, names: Mapping[str, str], takes: int) -> Path:
+    """Sounds of `foley` as a library of folders, each class under a name of its own."""
+    source = open_source(
+        source_class("foley").model_validate({"takes": takes, "classes": [*names]})
+    )
+    assert isinstance(source, Source)
+    for ref in source.refs():
+        path = root / names[ref.labels[0]] / f"{ref.id.replace('/', '-')}.wav"
+        path.parent.mkdir(exist_ok=True)
+        recording = source.load(ref)
+        soundfile.write(path, np.asarray(recording.audio), recording.rate)
+    return root
 
 
 def write_csv(

@@ -196,7 +196,7 @@ def _read(path: Path, kind: type[_Line]) -> list[_Line]:
         (first, *_) = error.errors(include_url=False)
         place = ".".join(map(str, first["loc"]))
         reason = first["msg"].removeprefix("Value error, ")
-        if first["type"] == "missing":
+        if first["type"] == "missing" and len(first["loc"]) == 1:
             reason = f"is missing among {', '.join(value)}"
             near = nearest(place, value.keys() - kind.model_fields.keys())
             fix = f"rename {near!r} to {place!r}" if near else fix

@@ -56,12 +56,11 @@ def test_the_answer_is_what_a_completion_ends_with(completion: Any, answer: str 
 
 
 def test_each_completion_is_scored_by_the_columns_of_its_row() -> None:
-    given_texts = [wrap("yes"), wrap("no"), wrap("2"), wrap("1-2")]
-    columns: dict[str, Any] = {"audios": [[]] * 4, "trainer_state": None}
-    scores = reward(
-        given_texts, ["yes", "yes", "2", None], ["answer", "answer", "count", None], **columns
-    )
-    assert scores == [1, 0, 1, None]  # the last row is of another data set
+    given_texts = [wrap("yes"), wrap("no"), wrap("2"), wrap("1-2"), wrap("2"), wrap("2")]
+    columns: dict[str, Any] = {"audios": [[]] * 6, "trainer_state": None}
+    kinds = ["answer", "answer", "count", None, "count", "count"]
+    scores = reward(given_texts, ["yes", "yes", "2", None, None, 2], kinds, **columns)
+    assert scores == [1, 0, 1, None, None, None]  # the last three rows are of other data sets
     assert module.PluginReward(args=None)(given_texts[:1], solution=["yes"], kind=["answer"]) == [1]
 
 

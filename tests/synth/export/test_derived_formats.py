@@ -21,7 +21,8 @@ from synth.scene.claim import claim_from_text
 from tests.kit.cases import cases
 from tests.kit.chats import read_lines
 from tests.kit.corpora import manifests
-from tests.kit.export_corpora import Exported
+from tests.kit.export_corpora import Exported, built
+from tests.kit.libraries import write_foley
 
 NO_ROWS = pytest.raises(CorpusError, match="of recipe negation, gives no rows of")
 
@@ -209,6 +210,24 @@ def test_exported_rewards_pay_the_truth_by_the_file_beside_them(
         assert one["prompt"] == other["prompt"]
         assert (one["solution"], one["rival"]) == (other["rival"], other["solution"])
         assert one["audios"] != other["audios"]
+
+
+def test_labels_with_tags_and_separators_lead_no_reader_astray(
+    exported: Exported, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    names = {"dog": "<audio> dog", "rain": "rain; fog", "siren": "siren", "wind": "wind"}
+    root = write_foley(tmp_path_factory.mktemp("odd"), names, takes=5)
+    changes = {"corpus": "odd", "source": {"folder": {"root": str(root)}}}
+    changes |= {"recipe": {"triplets": {"repeats": 1}}, "splits": {"test": 1.0}}
+    corpus = built(tmp_path_factory, changes)
+    for name in ("chat", "preference", "grpo"):
+        rows = read_lines(exported(corpus, name) / "test.jsonl")
+        assert any("audio dog" in row["messages"][0]["content"] for row in rows)
+        for row in rows:
+            texts = [message["content"] for message in row["messages"]]
+            assert "".join(texts).count("<audio>") == len(row["audios"])
+            if row["kind"] == "order" and name == "grpo":
+                assert row["solution"].count(";") == 1
 
 
 @cases("name", ["chat", "preference", "grpo"])

@@ -6,10 +6,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow.parquet as pq
 import pytest
-import soundfile
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,9 +31,9 @@ from synth.labels.lexicon import (
     shipped_phrases,
     spell_listed,
 )
-from synth.sources import open_source, source_class
 from synth.text.label_search import guess_words, search_labels, suggest_words
 from tests.kit.cases import cases
+from tests.kit.libraries import write_foley
 from tests.kit.tables import read_data
 
 CASES = read_data("texts/own_labels.yaml")
@@ -137,16 +135,8 @@ def make_spec(root: Path, labels: dict[str, Any] | None, **changes: Any) -> Spec
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three sounds under names that the lexicon lacks, or spells otherwise."""
-    root = tmp_path_factory.mktemp("library")
     names = {"crow": "budgie", "rain": "RAIN", "siren": "klaxon"}
-    source = open_source(source_class("foley")(takes=3, classes=[*names]))  # type: ignore[call-arg]
-    for ref in source.refs():
-        sound = source.load(ref)  # type: ignore[union-attr]
-        folder = root / names[ref.labels[0]]
-        folder.mkdir(exist_ok=True)
-        path = folder / f"{ref.id.replace('/', '-')}.wav"
-        soundfile.write(path, np.asarray(sound.audio), sound.rate)
-    return root
+    return write_foley(tmp_path_factory.mktemp("library"), names, takes=3)
 
 
 def test_a_corpus_says_and_proves_its_own_labels(library: Path, tmp_path: Path) -> None:
