@@ -87,6 +87,7 @@ def build_pairs(
 def write_index(table: Path, index: Path) -> tuple[Path, dict[str, Any]]:
     """Write a table as the source `folder` reads it; the sounds' folder, and the splits."""
     from pipelines.config.spec import SPLITS
+    from synth.sources.own.split_names import split_kind
     from synth.sources.reading.tables import Columns, list_numbered, read_rows
 
     delimiter = "\t" if table.suffix == ".tsv" else ","
@@ -97,6 +98,14 @@ def write_index(table: Path, index: Path) -> tuple[Path, dict[str, Any]]:
     if sound is None or not texts:
         missing = "captions" if sound else "sounds"
         raise SourceError(f"{table}: no column of {missing} among {', '.join(header)}", fix=_FIX)
+    splits = [split_kind(row.get("split") or "") for row in rows]
+    has_splits = any(row.get("split", "").strip() for row in rows)
+    for row, split in zip(rows, splits, strict=True):
+        if has_splits and split not in SPLITS:
+            raise SourceError(
+                f"{table}: the split of {row[sound]} is {row['split']!r}",
+                fix=f"write {', '.join(SPLITS)} into every row, or leave the column out",
+            )
     places = [Path(os.path.normpath(Path.cwd() / table.parent / row[sound])) for row in rows]
     root = Path(os.path.commonpath([place.parent for place in places]))
     names = {column: column for column in (*texts, *KEPT) if column in header}
@@ -106,10 +115,10 @@ def write_index(table: Path, index: Path) -> tuple[Path, dict[str, Any]]:
     with replacing(index) as partial, partial.open("w", encoding="utf-8", newline="") as file:
         lines = csv.writer(file)
         lines.writerow(["path", *names.values()])
-        for place, row in zip(places, rows, strict=True):
-            lines.writerow([place.relative_to(root), *(row[column] for column in names)])
-    splits = {row.get("split", "") for row in rows}
-    if splits <= set(SPLITS):
+        for place, row, split in zip(places, rows, splits, strict=True):
+            cells = row | {"split": split}
+            lines.writerow([place.relative_to(root), *(cells[column] for column in names)])
+    if has_splits:
         return root, {split: [split] for split in SPLITS if split in splits}
     recordings = {row.get("recording") or place for place, row in zip(places, rows, strict=True)}
     return root, {"train": 0.9, "val": 0.1} if len(recordings) >= LEAST_SHARED else {"train": 1.0}

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from markupsafe import Markup
-from pydantic import ValidationError
+from pydantic import ValidationError, field_validator
 
 from experiments.frozen.score import BACKWARDS, SCORES
 from pipelines.frozen.description import Backwards, BaselineScore, BuiltSet
@@ -50,6 +50,15 @@ class Result(StrictModel):
     heard: str
     set: BuiltSet
     scores: dict[str, Score]
+
+    @field_validator("scores")
+    @classmethod
+    def _check_scores(cls, scores: dict[str, Score]) -> dict[str, Score]:
+        if scores.keys() != {way + name for way in ("", BACKWARDS) for name in SCORES}:
+            raise ValueError(f"expected {', '.join(SCORES)}, and the same backwards")
+        if not all(0 <= score.low <= score.high <= 1 for score in scores.values()):
+            raise ValueError("expected shares, and intervals in order")
+        return scores
 
     @property
     def control(self) -> str:
@@ -106,7 +115,7 @@ def _read(path: Path) -> Result:
 _PACKAGES: Final = {"frozen": "experiments.frozen"}
 MANY: Final = 12
 """Of more models the page has a filter, and details are folded."""
-_SEED: Final = re.compile(r"[-_](seed[-_]?)?\d+$")
+_SEED: Final = re.compile(r"[-_]seed[-_]?\d+$")
 _FILTER: Final = """
 const field = document.getElementById("filter");
 field.addEventListener("input", () => {

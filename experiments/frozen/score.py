@@ -173,7 +173,8 @@ def score_set(
             name: audio[positions[source]] + vectors[text]
             for name, (source, text) in opened.queries.items()
         }
-        queries = {name: total / np.linalg.norm(total) for name, total in sums.items()}
+        # A source and an instruction that cancel out are as near to all.
+        queries = {name: total / (np.linalg.norm(total) or 1.0) for name, total in sums.items()}
         scores = score_blocks(opened.blocks, audio, queries or vectors, positions)
         metrics |= {name + score: metric for score, metric in scores.items()}
     return metrics

@@ -27,6 +27,7 @@ from train.config.run import Mix, TrainConfig
 from train.engine.log import PHASE
 from train.engine.loop import train
 from train.engine.run_folder import MODEL_FILE
+from train.model.device import torch_device
 
 VIEWS: Final = "views"
 RUNS: Final = "runs"
@@ -114,6 +115,7 @@ def carry_out(
     Args:
         observer: Told of the progress: builds, views, planning, training in steps, tests in runs.
     """
+    torch_device(machine.device)  # refuses one that is not there
     folders = build_corpora(experiment, machine, observer)
     benchmarks = _plan_tests(experiment, folders, split, observer)
     runs = tuple(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from copy import deepcopy
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,12 @@ import numpy as np
 import pytest
 import yaml
 
-from experiments.frozen.results import Result, Score, compare_page
-from experiments.frozen.score import SCORES
+from experiments.frozen.results import Result, Score, compare_page, read_results
+from experiments.frozen.score import BACKWARDS, SCORES
 from pipelines.frozen.description import Backwards, locate_corpus, read_records
 from pipelines.frozen.digests import digest_corpus
 from pipelines.frozen.make import list_queries
+from synth.base.errors import CorpusError
 from synth.base.progress import UNOBSERVED
 from synth.corpus.corpus import Corpus
 from tests.kit.builds import segue_here
@@ -96,6 +98,13 @@ def test_models_are_compared_on_one_page_and_scored_once(sets: Path, tmp_path: P
     (path,) = (tmp_path / "scores").glob("*.json")
     told = json.loads(path.read_text())
     told["scores"]["text"]["value"] = 0.25  # would be set right if it were scored again
+    path.write_text(json.dumps(told))
+    faulty = deepcopy(told)
+    faulty["scores"]["audio"]["low"] = 7
+    for fault in ({**told, "scores": {}}, faulty):
+        path.write_text(json.dumps(fault))
+        with pytest.raises(CorpusError, match=f"{path.name}: has no scores of"):
+            read_results(tmp_path)
     path.write_text(json.dumps(told))
     both = run(sets, tmp_path, "random", "bag-of-words:random")
     assert {each["model"] for each in both["results"]} == {"random", "bag-of-words:random"}
@@ -191,8 +200,9 @@ def test_the_control_says_whether_playing_backwards_does_what_it_must(
 ) -> None:
     (built,) = read_records(sets)
     scores = {
-        name: Score(value=value, low=value - 0.02, high=value + 0.02, chance=0.5, n=600)
-        for name, value in (("text", text), ("backwards_text", turned))
+        way + name: Score(value=value, low=value - 0.02, high=value + 0.02, chance=0.5, n=600)
+        for way, value in (("", text), (BACKWARDS, turned))
+        for name in SCORES
     }
     told = built.model_copy(update={"backwards": Backwards(backwards_is)})
     result = Result(model="m", weights="", pad="pad", heard="", set=told, scores=scores)

@@ -115,3 +115,31 @@ def test_columns_have_usual_names(header: str, columns: str, fault: str, tmp_pat
     assert index.read_text().splitlines()[0] == columns
     own = {"train": ["train"], "val": ["val"]}
     assert splits == (own if "split" in header else {"train": 1.0})
+
+
+@cases(
+    ("names", "splits"),
+    [
+        (("train", "validation", "test"), ["train", "val", "test"]),
+        (("Train", "dev ", "eval"), ["train", "val", "test"]),
+        (("", "", " "), []),
+        (("train", "", "test"), "2.wav is ''"),
+        (("train", "train2", "test"), "2.wav is 'train2'"),
+        (("fold1", "fold2", "fold3"), "1.wav is 'fold1'"),
+    ],
+)
+def test_splits_of_a_table_are_kept_or_refused(
+    names: tuple[str, ...], splits: list[str] | str, tmp_path: Path
+) -> None:
+    table, index = tmp_path / "my.csv", tmp_path / "index.csv"
+    rows = [f"{number}.wav,x,{name}" for number, name in enumerate(names, start=1)]
+    table.write_text("\n".join(["path,caption,split", *rows]))
+    if isinstance(splits, str):
+        with pytest.raises(SourceError, match=f"the split of {splits}"):
+            write_index(table, index)
+        assert not index.exists()
+        return
+    _, chosen = write_index(table, index)
+    assert chosen == ({name: [name] for name in splits} or {"train": 1.0})
+    with index.open(encoding="utf-8", newline="") as file:
+        assert [row["split"] for row in csv.DictReader(file)] == (splits or [""] * 3)

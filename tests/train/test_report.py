@@ -24,7 +24,7 @@ from train.bench.corpus import corpus_benchmark
 from train.bench.evaluate import Evaluation, assess
 from train.bench.metrics.measure import Metric
 from train.bench.opening import open_embedder
-from train.bench.report import METRICS_FILE, write_report
+from train.bench.report import FACTS_FILE, METRICS_FILE, write_report
 from train.bench.settings import Task
 from train.cli.compare import compare_command
 from train.cli.show import metric_table
@@ -206,7 +206,7 @@ def test_the_command_tells_runs_from_corpora(run: Path, tmp_path: Path) -> None:
 # `segue compare`: the tests of several runs side by side.
 
 
-def write_test(run: Path, test: str, **values: float) -> Path:
+def write_test(run: Path, test: str, facts: dict[str, str] | None = None, **values: float) -> Path:
     """A run's folder with one test in it."""
     folder = run / test
     folder.mkdir(parents=True, exist_ok=True)
@@ -215,6 +215,8 @@ def write_test(run: Path, test: str, **values: float) -> Path:
         for name, value in values.items()
     }
     (folder / METRICS_FILE).write_text(json.dumps(metrics))
+    if facts:
+        (folder / FACTS_FILE).write_text(json.dumps({"facts": facts}))
     return run
 
 
@@ -242,6 +244,26 @@ def test_runs_are_told_side_by_side(runs: list[Path], capsys: pytest.CaptureFixt
     rows = {line.split()[1]: line for line in shown.splitlines() if "50.0 %" in line}
     assert "75.0 % (65.0 to 85.0)" in rows["order"]
     assert rows["group"].rstrip("│ ").endswith("-"), "the second run has no such metric"
+
+
+def test_what_tests_of_one_name_differ_in_is_told(
+    runs: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    same = {"corpus": "pairs", "version": "12ab"}
+    for run in runs:
+        facts = same | {"seed": "0", "model": str(run), "weights": run.parent.name}
+        write_test(run, "eval-pairs-test", facts, order=0.5)
+    compare_command(runs).show()
+    assert "not one test" not in capsys.readouterr().out
+    write_test(runs[1], "eval-pairs-test", same | {"seed": "0", "retrieval": "5 sounds"}, order=0.5)
+    compare_command(runs).show()
+    shown = " ".join(capsys.readouterr().out.split())
+    assert shown.count("not one test") == 1
+    assert f"not one test, but retrieval: none for {runs[0]}, 5 sounds for {runs[1]}" in shown
+    (runs[1] / "eval-pairs-test" / FACTS_FILE).unlink()
+    compare_command(runs).show()
+    shown = " ".join(capsys.readouterr().out.split())
+    assert f"nobody knows what {runs[1]} was tested on" in shown
 
 
 def test_tables_cut_nothing_at_80_columns(

@@ -113,6 +113,8 @@ def score_moments(
     """
     if not math.isfinite(threshold):
         raise SpecError(f"--threshold {threshold}: expected a number", fix="such as 0.5")
+    if seed < 0:
+        raise SpecError(f"--seed {seed}: expected a seed", fix="give 0 or more")
     queries = _read(data, Query)
     beside = data.with_name(f"{data.stem}{ABSENT}{data.suffix}")
     if beside.is_file():

@@ -59,12 +59,13 @@ def open_embedder(
     if kind is ModelKind.OPEN_CLIP:
         return load_open_clip(model, place)
     if kind is ModelKind.CODE:
-        if place.type != "cpu":
+        is_ours = model.as_posix().partition(":")[0] in (RANDOM, BAG_OF_WORDS)
+        if place.type != "cpu" and not is_ours:
             raise SpecError(
                 f"{model}: a Python object chooses its own device, not {device}",
                 fix="leave out the device, and let the factory choose one",
             )
-        return open_foreign(model.as_posix())
+        return open_foreign(model.as_posix(), device)
     opened = open_model(model, tokenizer)
     return Evaluator(opened.model.to(place), opened.tokenizer, opened.sample_rate)
 
@@ -108,8 +109,8 @@ class Foreign(Wrapped):
     name: str
 
     def audio(self, waveforms: Sequence[Audio]) -> Embeddings:
-        """Unit-length embeddings of sounds."""
-        return self._ask(self.embedder.audio, waveforms, "audio")
+        """Unit-length embeddings of sounds; the model may write to what it is given."""
+        return self._ask(self.embedder.audio, [waveform.copy() for waveform in waveforms], "audio")
 
     def texts(self, texts: Sequence[str]) -> Embeddings:
         """Unit-length embeddings of texts."""
@@ -135,7 +136,7 @@ class Foreign(Wrapped):
         return unit
 
 
-def open_foreign(name: str) -> Foreign:
+def open_foreign(name: str, device: str = "cpu") -> Foreign:
     """What a factory makes, tried with two sounds and two texts.
 
     A module is looked for in the working folder too, which stays in `sys.path` for what the model
@@ -144,11 +145,13 @@ def open_foreign(name: str) -> Foreign:
     Args:
         name: `module:factory`, or the name of an entry point. What follows a colon after that name
             is given to its factory.
+        device: Of the model whose words `bag-of-words` sorts.
     """
     first, _, rest = name.partition(":")
     offered = list_embedders()
     if first in offered:
-        model = _call(load_object(offered[first], SpecError), *([rest] if rest else []), name=name)
+        arguments = [rest, device] if first == BAG_OF_WORDS else [rest] if rest else []
+        model = _call(load_object(offered[first], SpecError), *arguments, name=name)
     else:
         model = _call(_import(first, rest, name), name=name)
     missing = [part for part in _PARTS if not hasattr(model, part)]
@@ -248,11 +251,11 @@ class BagOfWords(Wrapped):
         return self.embedder.texts(sorted_words)
 
 
-def open_bag_of_words(model: str = "") -> BagOfWords:
+def open_bag_of_words(model: str, device: str) -> BagOfWords:
     """A model that loses the order of words, by what `segue eval` calls it."""
     if not model:
         raise SpecError(f"{BAG_OF_WORDS}: of which model?", fix=f"give {BAG_OF_WORDS}:MODEL")
-    return BagOfWords(open_embedder(Path(model)))
+    return BagOfWords(open_embedder(Path(model), device))
 
 
 def _draw(side: str, content: bytes) -> np.ndarray:

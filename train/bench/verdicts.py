@@ -89,6 +89,7 @@ TOGETHER_ALONE: Final = 2 / 3
 """What `triplets` gives a model that only recognises "while"."""
 _RETRIEVAL: Final = ("audio_to_text_r1", "text_to_audio_r1")
 _BY_CHANCE: Final = "no different from chance"
+_BELOW: Final = "below chance"
 
 
 def verdicts(metrics: Mapping[str, Metric]) -> tuple[str, ...]:
@@ -114,7 +115,7 @@ def _describe_order(order: Mapping[str, Metric]) -> str:
     if all(above):
         return "heard"
     if any(metric.high < metric.chance for metric in order.values()):
-        return "below chance: it prefers the reverse order, or one of the words"
+        return f"{_BELOW}: it prefers the reverse order, or one of the words"
     return "partly heard, one test is no different from chance" if any(above) else _BY_CHANCE
 
 
@@ -122,11 +123,13 @@ def _describe_triplets(metric: Metric) -> str:
     if metric.low > TOGETHER_ALONE:
         return "told apart, beyond recognising while alone, 66.7 %"
     if metric.low <= metric.chance:
-        return _BY_CHANCE
+        return _BELOW if metric.high < metric.chance else _BY_CHANCE
     return "not beyond recognising while alone, 66.7 %"
 
 
 def _describe_retrieval(metrics: Mapping[str, Metric]) -> str:
+    if all(metric.high < metric.chance for metric in metrics.values()):
+        return _BELOW
     if all(metric.low <= metric.chance for metric in metrics.values()):
         return _BY_CHANCE
     times = " and ".join(f"{metric.value / metric.chance:.0f} times" for metric in metrics.values())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -81,24 +81,36 @@ def _print(results: Mapping[str, Mapping[Path, Tested]]) -> None:
         metrics = dict.fromkeys(metric for tested in of_runs.values() for metric in tested.metrics)
         for metric in metrics:
             values = [tested.metrics.get(metric) for tested in of_runs.values()]
-            chance = next(value.chance for value in values if value is not None)
+            chances = (format_value(metric, value.chance) for value in values if value is not None)
             table.add_row(
                 Text(metric),
-                format_value(metric, chance),
+                ", ".join(dict.fromkeys(chances)),
                 *(_format(metric, value) for value in values),
             )
         console.print(table)
-        versions = {str(run): tested.facts.get("version", "") for run, tested in of_runs.items()}
-        if len(set(versions.values())) > 1:
-            runs = ", ".join(
-                f"{run} on {version or 'an unknown one'}" for run, version in versions.items()
-            )
-            console.print(f"[yellow]note[/]: not one test, but of several versions: {escape(runs)}")
+        for difference in _find_differences(of_runs):
+            console.print(f"[yellow]note[/]: {escape(difference)}")
         for run, tested in of_runs.items():
             if tested.other_weights:
                 console.print(
                     f"[yellow]note[/]: the weights of {run} have changed since it was tested"
                 )
+
+
+def _find_differences(of_runs: Mapping[Path, Tested]) -> Iterator[str]:
+    """What tests of one name differ in, but for what is of the models."""
+    from train.bench.evaluate import WEIGHTS
+    from train.bench.plan import HEARD
+
+    facts = {run: tested.facts for run, tested in of_runs.items() if tested.facts}
+    for fact in dict.fromkeys(fact for told in facts.values() for fact in told):
+        values = {run: told.get(fact, "none") for run, told in facts.items()}
+        if fact not in ("model", WEIGHTS, HEARD, "localisation") and len(set(values.values())) > 1:
+            details = ", ".join(f"{value} for {run}" for run, value in values.items())
+            yield f"not one test, but {fact}: {details}"
+    for run in of_runs:
+        if facts and run not in facts:
+            yield f"nobody knows what {run} was tested on"
 
 
 def _format(name: str, metric: Metric | None) -> str:

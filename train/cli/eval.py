@@ -237,9 +237,11 @@ def eval_command(
 
 
 def _name_folder(data: Path, facts: Mapping[str, str]) -> str:
-    """Of the results on some data: `eval-triplets-test`."""
+    """Of the results on some data: `eval-triplets-test`, `eval-AudioCaps-test.csv`."""
     part = facts.get("split") or facts.get("fold")
-    return "-".join(["eval", data.resolve().name, *([part] if part else [])])
+    place = data.resolve()
+    folder = [place.parent.name] if "table" in facts else []  # tables of many have one name
+    return "-".join(["eval", *folder, place.name, *([part] if part else [])])
 
 
 def result_json(evaluation: Evaluation) -> dict[str, dict[str, Any]]:

@@ -136,7 +136,7 @@ def _describe_sounds(run: LoadedRun) -> str:
 
 
 def _describe_corpus(learnt: Learnt) -> str:
-    sentence = f"It learnt from the synthetic corpus `{learnt.name}`"
+    sentence = f"It learnt from the corpus `{learnt.name}`"
     if learnt.share:
         sentence = f"Of every batch {learnt.share} came from the corpus `{learnt.name}`"
     if learnt.corpus is not None:
@@ -144,7 +144,8 @@ def _describe_corpus(learnt: Learnt) -> str:
         sentence += f", version `{learnt.corpus.version}`, recipe `{facts['recipe']}`, source "
         sentence += f"`{facts['source']}`"
         # What is mixed in may be the plain captions of a library.
-        sentence += ". " if learnt.share else ", whose captions are proven true of their sounds. "
+        is_proven = not learnt.share and facts["recipe"] != "clips"
+        sentence += ", whose captions are proven true of their sounds. " if is_proven else ". "
         reason = facts.get("licence_reason")
         sentence += (
             f"There is no one licence for all its samples together: {reason}"

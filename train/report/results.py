@@ -136,6 +136,7 @@ class _Metric(BaseModel):
     n: int
     text: float | None = None
     trivial: float | None = None
+    prior: float | None = None
 
 
 class _Facts(BaseModel):
@@ -179,4 +180,5 @@ def _read(path: Path, run: Path, weights: str) -> Tested:
 def _metric(metric: _Metric) -> Metric:
     figures = (metric.value, metric.low, metric.high, metric.chance)
     value, low, high, chance = (math.nan if figure is None else figure for figure in figures)
-    return Metric(value, low, high, chance, metric.n, text=metric.text, trivial=metric.trivial)
+    baselines = {"text": metric.text, "trivial": metric.trivial, "prior": metric.prior}
+    return Metric(value, low, high, chance, metric.n, **baselines)

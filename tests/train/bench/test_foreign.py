@@ -47,6 +47,7 @@ Mute = faulty(texts=lambda self, texts: None)
 Silent = faulty(audio=lambda self, waveforms: np.zeros((len(waveforms), 2)))
 Apart = faulty(texts=lambda self, texts: np.ones((len(texts), 3)))
 Broken = faulty(audio=lambda self, waveforms: np.stack(waveforms))
+Rude = faulty(audio=lambda self, waveforms: [[1.0, w.fill(9) or 1.0] for w in waveforms])
 
 class Wordy(Good):
     def texts(self, texts): raise RuntimeError("CUDA is out of memory\\nlong advice")
@@ -86,6 +87,9 @@ def test_vectors_become_float64_of_unit_length(name: str) -> None:
     heard = found.audio([np.zeros(10, dtype=np.float32)] * 3)
     assert heard.dtype == np.float64
     assert np.array_equal(heard, [[0.6, 0.8]] * 3)
+    sound = np.zeros(10, dtype=np.float32)
+    open_embedder(Path("strange_clap:Rude")).audio([sound])
+    assert not sound.any()
     assert np.allclose(np.linalg.norm(found.texts(["a", "dog barks"]), axis=1), 1, atol=1e-15)
 
 
@@ -141,6 +145,7 @@ def test_it_chooses_its_device_and_has_no_weights(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("train.bench.opening.torch_device", torch.device)
     with pytest.raises(SpecError, match="chooses its own device, not cuda"):
         open_embedder(Path("strange_clap:Good"), "cuda")
+    assert isinstance(open_embedder(Path("bag-of-words:random"), "cuda"), Foreign)
     with pytest.raises(CorpusError, match="a Python object, which is not opened as a CLAP"):
         open_model(Path("strange"))
 

@@ -35,6 +35,7 @@ from train.config.run import Stage, TrainConfig
 from train.engine.loop import train
 from train.export.files import ModelFormat
 from train.report.publish import publish
+from train.report.results import read_evaluations
 
 Window = tuple[float, ...]
 LENGTH = 60.0
@@ -177,8 +178,15 @@ def test_one_command_scores_predictions_beside_the_prior(queries: Path, tmp_path
     assert found["moments_r1@0.5"]["prior"] == found["moments_map"]["prior"] == 1
     assert found["moments_presence"]["prior"] == 0.5
     assert "windows alone" in (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+    # Reports that read these results have it, too.
+    (tmp_path / "run").mkdir()
+    (tmp_path / "out").rename(tmp_path / "run" / "eval-moments")
+    (tested,) = read_evaluations(tmp_path / "run")
+    assert tested.metrics["moments_presence"].prior == 0.5
     prior = score_moments(Path("prior"), queries)
     assert all(one.value == one.prior for one in prior.metrics.values())
+    with pytest.raises(SpecError, match="--seed -1: expected a seed"):
+        score_moments(Path("prior"), queries, seed=-1)
     assert prior.facts["windows alone"].endswith("the other half of the groups")
 
 

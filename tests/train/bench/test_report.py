@@ -87,6 +87,8 @@ def test_verdicts_leave_chance_out() -> None:
     assert "told apart" in said(0.8, 0.7, 0.9)
     assert "not beyond recognising while alone" in said(0.66, 0.6, 0.7)
     assert "no different from chance" in said(0.35, 0.3, 0.4)
+    assert "below chance" in said(0.0, 0.0, 0.0)
+    assert "below chance" in verdicts({"text_to_audio_r1": metric(0, 0, 0.01, 0.02)})[0]
     (told,) = verdicts({"audio_to_text_r1": metric(0.2, 0.1, 0.3, 0.02)})
     assert "R@1 is 10 times chance" in told
     assert verdicts({"bat": metric(math.nan, math.nan, math.nan)}) == ()
