@@ -118,5 +118,6 @@ def suggestion(name: str, known: Iterable[str], otherwise: str = "") -> str:
 
 
 def list_known(names: Sequence[str]) -> str:
-    """`there is a`, `there are a, b`."""
-    return f"there {'is' if len(names) == 1 else 'are'} {', '.join(names)}"
+    """`there is a`, `there are a, b`; names with commas in quotes."""
+    listed = ", ".join(repr(name) if "," in name else name for name in names)
+    return f"there {'is' if len(names) == 1 else 'are'} {listed}"

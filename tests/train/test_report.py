@@ -290,6 +290,8 @@ def test_what_cannot_be_compared_is_one_clear_error(runs: list[Path], tmp_path: 
     (tmp_path / "empty").mkdir()
     with pytest.raises(CorpusError, match="has no test results"):
         compare_command([runs[0], tmp_path / "empty"])
+    with pytest.raises(CorpusError, match="nothing: no such folder"):
+        compare_command([runs[0], tmp_path / "nothing"])
     with pytest.raises(CorpusError, match="no test nowhere"):
         compare_command(runs, "nowhere")
     other = write_test(tmp_path / "c", "eval-other-test", order=0.6)

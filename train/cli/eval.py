@@ -15,6 +15,7 @@ from synth.base.command import CommandResult, Given, refuse_given
 from synth.base.doors import make_console
 from synth.base.progress import Observer, show_waiting
 from synth.corpus.kinds import PathKind, expect
+from synth.storage import may_be_folder
 from train.bench.settings import QUERIES, BenchSettings, Padding, Task
 from train.cli.show import VirtualOption, metric_table, quieten_transformers, tell_of_hub
 from train.export.files import checkpoint_tokenizer, is_checkpoint
@@ -160,6 +161,11 @@ def eval_command(
 
     if is_moments := data.suffix == QUERIES:
         refuse_given(given, given - _OF_MOMENTS, "counts for nothing beside predicted windows")
+    elif may_be_folder(data) or not data.suffix:
+        refuse_given(given, {"--threshold"}, "a corpus is no file of queries for moments")
+    else:
+        of_others = {"--split", "--virtual", "--threshold"}
+        refuse_given(given, of_others, f"{data.name} is no corpus, nor a file of queries")
     quieten_transformers()
     expect(data, PathKind.CORPUS, PathKind.OTHER)
     tell_of_hub(checkpoint_tokenizer(model, tokenizer) if is_checkpoint(model) else str(model))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -180,5 +180,5 @@ def _read(path: Path, run: Path, weights: str) -> Tested:
 def _metric(metric: _Metric) -> Metric:
     figures = (metric.value, metric.low, metric.high, metric.chance)
     value, low, high, chance = (math.nan if figure is None else figure for figure in figures)
-    baselines = {"text": metric.text, "trivial": metric.trivial, "prior": metric.prior}
-    return Metric(value, low, high, chance, metric.n, **baselines)
+    measured = Metric(value, low, high, chance, metric.n)
+    return replace(measured, text=metric.text, trivial=metric.trivial, prior=metric.prior)

@@ -164,6 +164,9 @@ def test_eval_takes_it(corpus: Path, tmp_path: Path) -> None:
     assert {"bat", "audio_to_text_r1"} <= json.loads(done.stdout.splitlines()[-1]).keys()
     facts = json.loads((tmp_path / "results" / "facts.json").read_text())["facts"]
     assert (facts["model"], facts["weights"]) == ("strange_clap:Good", "abc")
+    for data, option in ((tmp_path / "captions.csv", "--split"), (corpus, "--threshold")):
+        refused = segue_here("eval", "strange_clap:Good", data, option, "1").stderr
+        assert refused.startswith(f"error: {option}: ")
     done = segue_here("eval", "strange_clap:Deaf", corpus)
     assert done.returncode == 1
     assert done.stderr.startswith("error: strange_clap:Deaf: Deaf has no audio")
