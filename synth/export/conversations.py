@@ -58,36 +58,44 @@ def _make_row(
     }
 
 
-def _write_layout(whole: Whole, out: Writer, layout: Mapping[str, Any]) -> None:
-    """Write `dataset_info.json`, by which LLaMA-Factory reads each split."""
-    datasets = {
-        f"{whole.corpus.name}_{split}": {"file_name": f"{split}.jsonl", **layout}
-        for split in whole.splits
-    }
-    out.write("dataset_info.json", f"{json.dumps(datasets, indent=2)}\n".encode())
+class TrainersFormat(LinesFormat):
+    """Rows that LLaMA-Factory reads, too.
+
+    Attributes:
+        layout: What its `dataset_info.json` says of each split.
+    """
+
+    layout: ClassVar[Mapping[str, Any]]
+
+    def finish(self, whole: Whole, out: Writer) -> dict[str, int]:
+        """With that file."""
+        datasets = {
+            f"{whole.corpus.name}_{split}": {"file_name": f"{split}.jsonl", **self.layout}
+            for split in whole.splits
+        }
+        out.write("dataset_info.json", f"{json.dumps(datasets, indent=2)}\n".encode())
+        return super().finish(whole, out)
 
 
 # Conversations about recordings.
 
 
-_TURNS: Final = {
-    "formatting": "sharegpt",
-    "columns": {"messages": "messages", "audios": "audios"},
-    "tags": {
-        "role_tag": "role",
-        "content_tag": "content",
-        "user_tag": "user",
-        "assistant_tag": "assistant",
-    },
-}
-
-
-class Chat(LinesFormat):
+class Chat(TrainersFormat):
     """Conversations about recordings."""
 
     name: ClassVar[str] = "chat"
     version: ClassVar[int] = 2
     derived = ("conversations",)
+    layout: ClassVar = {
+        "formatting": "sharegpt",
+        "columns": {"messages": "messages", "audios": "audios"},
+        "tags": {
+            "role_tag": "role",
+            "content_tag": "content",
+            "user_tag": "user",
+            "assistant_tag": "assistant",
+        },
+    }
 
     def _derive(self, shard: Shard, paths: Mapping[str, str], counts: Counts) -> Rows:
         subjects = shard.subjects()
@@ -107,33 +115,26 @@ class Chat(LinesFormat):
         counts[LEFT_OUT].update(contrasts.left_out)
         del counts[LEFT_OUT][DESCRIBE]
 
-    def finish(self, whole: Whole, out: Writer) -> dict[str, int]:
-        """With what LLaMA-Factory asks for."""
-        _write_layout(whole, out, _TURNS)
-        return super().finish(whole, out)
-
 
 # Preferences: a proven answer and a refuted one to the same prompt.
 
 
-_RANKING: Final = {
-    "ranking": True,
-    "columns": {
-        "prompt": "query",
-        "chosen": "response",
-        "rejected": "rejected_response",
-        "audios": "audios",
-    },
-}
-
-
-class Preference(LinesFormat):
+class Preference(TrainersFormat):
     """Both sides of each contrast, against another answer and against another recording."""
 
     name: ClassVar[str] = "preference"
     version: ClassVar[int] = 2
     derived = ("text", "audio")
     files = ("{split}.jsonl", "{split}_audios.jsonl")
+    layout: ClassVar = {
+        "ranking": True,
+        "columns": {
+            "prompt": "query",
+            "chosen": "response",
+            "rejected": "rejected_response",
+            "audios": "audios",
+        },
+    }
 
     def _derive(self, shard: Shard, paths: Mapping[str, str], counts: Counts) -> Rows:
         subjects = {subject.id: subject for subject in shard.subjects()}
@@ -151,11 +152,6 @@ class Preference(LinesFormat):
                     numbers[first.id] += 1
                     counts[rejected][side.kind] += 1
                     yield rejected, _prefer(name, first.group, side, rejected, paths)
-
-    def finish(self, whole: Whole, out: Writer) -> dict[str, int]:
-        """With what LLaMA-Factory asks for."""
-        _write_layout(whole, out, _RANKING)
-        return super().finish(whole, out)
 
 
 def _prefer(

@@ -8,14 +8,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from synth.base.errors import CorpusError, SourceError, SpecError
+from synth.base.shipped import read_shipped_rows
 from synth.labels.lexicon import Phrase
 from synth.sources.reading.files import read_json, wrong_value_error
 from synth.sources.reading.tables import Columns, read_cells, read_rows
@@ -312,12 +314,12 @@ class TableLayout:
     file: str
     label: str
     columns: tuple[str, ...]
-    fold: str = "fold"
-    recording: str = ""
-    several: bool = False
-    audio: str = "../audio"
-    unnamed: re.Pattern[str] | None = None
-    tested: str = ""
+    fold: str
+    recording: str
+    several: bool
+    audio: str
+    unnamed: re.Pattern[str] | None
+    tested: str
 
     def fits(self, first: Sequence[str]) -> bool:
         """Whether a table that begins with these cells is laid out so."""
@@ -344,56 +346,24 @@ class TableLayout:
         return [part.strip() for part in parts if part.strip()]
 
 
-LAYOUTS: Final = (
-    TableLayout(
-        name="UrbanSound8K",
-        file="fold{fold}/{slice_file_name}",
-        label="class",
-        columns=("slice_file_name", "fold", "class"),
-        recording="fsID",
-    ),
-    TableLayout(
-        name="FSD50K",
-        file="{fname}",
-        label="labels",
-        columns=("fname", "labels"),
-        fold="split",
-        several=True,
-        audio="../FSD50K.{}_audio",
-    ),
-    TableLayout(
-        name="VGGSound",
-        file="{id}_{start:0>6}",
-        label="label",
-        columns=("id", "start", "label", "split"),
-        fold="split",
-        recording="id",
-        unnamed=re.compile(r"[\w-]+,\d+,.+,(train|test)"),
-        tested="test",
-    ),
-    TableLayout(
-        name="VGGSound's test.csv",
-        file="{video}",
-        label="label",
-        columns=("video", "label"),
-        fold="",
-        unnamed=re.compile(r"[\w-]+_\d{6}\.mp4,.+"),
-    ),
-    TableLayout(
-        name="ESC-50",
-        file="{filename}",
-        label="category",
-        columns=("filename", "category"),
-        recording="src_file",
-    ),
-)
-"""ESC-50's is also the one for tables of one's own."""
+@cache
+def list_layouts() -> tuple[TableLayout, ...]:
+    """All that are known; the last, ESC-50's, is also the one for tables of one's own."""
+    listed: Iterable[Mapping[str, Any]] = read_shipped_rows("lexicons/tables/class_layouts.csv")
+    layouts = []
+    for row in listed:
+        facts = dict(row)
+        facts["columns"] = tuple(row["columns"].split())
+        facts["several"] = bool(row["several"])
+        facts["unnamed"] = re.compile(row["unnamed"]) if row["unnamed"] else None
+        layouts.append(TableLayout(**facts))
+    return tuple(layouts)
 
 
 def find_layout(table: Path) -> TableLayout | None:
     """The layout of a table of labelled audio; None where it is no such table."""
     first = header(table)
-    return next((layout for layout in LAYOUTS if layout.fits(first)), None)
+    return next((layout for layout in list_layouts() if layout.fits(first)), None)
 
 
 def classes_benchmark(
@@ -402,7 +372,7 @@ def classes_benchmark(
     settings: BenchSettings = DEFAULTS,
     fold: str | None = None,
 ) -> Benchmark:
-    """Labelled audio in one of the `LAYOUTS`.
+    """Labelled audio in a layout of `list_layouts`.
 
     Clips of one recording are drawn together in the bootstrap.
 
@@ -411,7 +381,7 @@ def classes_benchmark(
         fold: Test on this fold or split alone; by default on what published figures are of. The
             classes are those of the whole table.
     """
-    layout = find_layout(table) or LAYOUTS[-1]
+    layout = find_layout(table) or list_layouts()[-1]
     tested = fold or layout.tested
     if tested and not layout.fold:
         raise SpecError(f"{table}: {layout.name} has no folds", fix="leave out the fold")
