@@ -7,79 +7,29 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
+from synth.base.shipped import shipped_table
 from train.bench.metrics import Metric
 
 MAIN: Final = re.compile(r"bat|triplets|(audio_to_text|text_to_audio)_\w+")
 """The metrics that come first."""
 
-GLOSSARY: Final = {
-    "bat": "share of samples whose caption scores higher than the same caption with before and "
-    "after swapped; a model without order reaches 50 %",
-    "triplets": "choice among before, reversed and while for the same two sounds; a model that "
-    'only recognises "while" reaches 66.7 %',
-    "*_r1": "share of queries whose first result is right (R@1); audio_to_text searches captions, "
-    "text_to_audio searches sounds",
-    "*_r5": "share of queries with a right result among the first 5 (R@5)",
-    "*_r10": "share of queries with a right result among the first 10 (R@10)",
-    "*_map10": "mean average precision over the first 10 results; it rewards finding every right "
-    "result, so it can be lower than R@1, which needs only one",
-    "*_median_rank": "rank of the first right result, the median over all queries; lower is better",
-    "negatives": "share of false captions that score lower than the true caption of their sample",
-    "negatives_*": "the same by kind of edit: reorder swaps the sounds and needs order, relation "
-    "changes the connecting word",
-    "negation_*": "captions as written, with half of their tags negated, or with all of them: "
-    "choice of the truer of two, or R@10 with captions of each kind",
-    "zero_shot_*": "classification with all labels as prompts: top-1, or mAP if samples have "
-    "several labels",
-    "zste_t1": "single sounds: share whose class is the first result",
-    "zste_t2a": "two sounds in sequence: share with both classes among the first two results",
-    "zste_t2b": "two sounds in sequence: share with at least one class among the first two results",
-    "zste_t2c": "two sounds at once: share with both classes among the first two results",
-    "zste_t2d": "two sounds at once: share with at least one class among the first two results",
-    "zste_t3*": "choice among before, reversed and while as prompts; _before and _while count only "
-    "samples of that kind, where a preference for one word also scores",
-    "zste_t4*": "the same choice, with further prompts that name absent classes",
-    "zste_t5a": "which sound is first and which is second: share with both right among four "
-    "prompts",
-    "zste_t5a_half_credit": "the same with half a point for one of the two; a model without order, "
-    "which always picks one sound or one position, gets exactly 50 %",
-    "zste_t5b": "two sounds at once: share with both orders found among prompts that name absent "
-    "classes",
-    "zste_t5b_half_credit": "the same with half a point for one of the two orders",
-    "compa_*": "CompA: text (each sound finds its caption), audio (each caption finds its sound), "
-    "group (both)",
-    "questions": "share of questions whose right answer scores highest; each answer is read after "
-    "the question",
-    "localisation_psds": "PSDS 1 of DCASE over the sounds of the split: events found at all "
-    "thresholds, up to 100 false ones an hour",
-    "localisation_event_f1": "events found with begin and end within 0.2 s (the end within a fifth "
-    "of the event), at the best threshold of each sound",
-    "localisation_frame_auroc": "share of pairs of a frame in which a sound is clear and one in "
-    "which it is absent that are ranked right, the mean over sounds",
-    "moments_r1@*": "share of queries whose first window overlaps one that is right by this IoU",
-    "moments_map": "mean average precision of a query's first ten windows, the mean over IoU from "
-    "0.5 to 0.95",
-    "moments_absent": "share of the queries for absent sounds without a window above the "
-    "threshold; chance is the share of all queries without one",
-    "moments_presence": "the mean of moments_absent and of the share of the other queries with a "
-    "window",
-    "pte_*": "R@1 of sentences as written (original) and with their clauses swapped (swapped); a "
-    "model that hears order scores lower on the swapped ones",
-    "as_*": "R@10 of sentences with as: as written (original), and with then instead (swapped)",
-    "then_*": "R@10 of sentences with then: as written (original), and with as instead (swapped)",
-}
-"""By the metric's name, where `*` matches anything; the longest match counts."""
+
+def read_glossary() -> Mapping[str, str]:
+    """What each metric is, by its name, where `*` matches anything; the longest match counts."""
+    return shipped_table("metrics")
 
 
 def explain_metrics(metrics: Iterable[str]) -> dict[str, str]:
-    """The entries of `GLOSSARY` that some metrics match, each once."""
+    """The entries of the glossary that some metrics match, each once."""
     entries = (_entry(name) for name in metrics)
-    return {name: GLOSSARY[name] for name in entries if name is not None}
+    return {name: read_glossary()[name] for name in entries if name is not None}
 
 
 def _entry(metric: str) -> str | None:
     fitting = [
-        name for name in GLOSSARY if re.fullmatch(re.escape(name).replace(r"\*", ".*"), metric)
+        name
+        for name in read_glossary()
+        if re.fullmatch(re.escape(name).replace(r"\*", ".*"), metric)
     ]
     # "negation_half_audio_to_text_r10" is of negation first, whatever its end.
     return max(fitting, key=lambda name: (not name.startswith("*"), len(name)), default=None)
