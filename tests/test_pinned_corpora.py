@@ -24,9 +24,9 @@ from pipelines.builder.build import build
 from pipelines.builder.documents import META
 from pipelines.config.spec import Spec
 from synth.base.progress import UNOBSERVED
-from synth.recipes.attributes import Attributes
 from tests.kit.builds import merged
 from tests.kit.runs import lines
+from tests.kit.tables import read_data
 from train.config.loss import HardNegatives
 from train.config.model import AudioConfig, HeadConfig, ModelConfig
 from train.config.run import Stage, TrainConfig
@@ -40,55 +40,7 @@ BASE: dict[str, Any] = {
     "splits": {"train": [1, 2], "test": [3]},
     "shards": {"samples": 8},
 }
-JAM = {"jam": {"tracks": 16}}
-FEW = {"foley": {"classes": ["dog", "rain", "siren"], "takes": 3}}
-TOLD = list(Attributes().attributes)
-FOLDS = {"train": [1], "test": [2]}
-CORPORA: dict[str, tuple[dict[str, Any], str]] = {
-    "triplets": (
-        {"recipe": {"triplets": {"crossfade_s": 0.25, "max_event_s": 1.0, "style": "natural"}}},
-        "fff6a7fbad6fd5ea",
-    ),
-    "stage-a": (
-        {"recipe": {"triplets": {"stage_a": True, "max_event_s": 1.0}}},
-        "25835e3c86eefa84",
-    ),
-    "acba": ({"recipe": {"acba": {"pairs": {"train": 10, "test": 4}}}}, "0b260d20fd23ee42"),
-    "scenes": (
-        {"recipe": {"scenes": {"scenes": 12, "variants": 2, "max_events": 3}}},
-        "2a10e4854f2830fd",
-    ),
-    "counts": (
-        {
-            "recipe": {"counts": {"repeats": 1}},
-            "source": {"foley": {"classes": ["dog", "cat"], "takes": 4}},
-        },
-        "087419bc1b1a65be",
-    ),
-    "attributes": (
-        {
-            "recipe": {"attributes": {"pairs": 18, "attributes": [*TOLD, "trend"]}},
-            "source": {"treated": {"of": FEW, "treatments": ["rising", "falling"]}},
-        },
-        "f5a7c477f73abf41",
-    ),
-    "edits": (
-        {"recipe": {"edits": {"pairs": {"train": 8, "test": 4}}}, "audio": {"length": "exact 6 s"}},
-        "6db2aa9e6315acfe",
-    ),
-    "moments": (
-        {
-            "recipe": {"moments": {"pairs": 4, "length_s": [6, 8], "sounds": 1, "pause_s": 0.3}},
-            "audio": {"stems": True},
-        },
-        "93bd71069a5fb127",
-    ),
-    "negation": ({"recipe": "negation", "source": JAM, "splits": FOLDS}, "e00e633b8c02f874"),
-    "tag-captions": (
-        {"recipe": "tag_captions", "source": JAM, "splits": FOLDS},
-        "760d777affabdab9",
-    ),
-}
+CORPORA: dict[str, tuple[dict[str, Any], str]] = read_data("corpus/pins.yaml")
 LOSSES = [3.14761, 3.4312, 3.12212, 2.46262, 2.86935, 2.60903]
 MACHINE = (
     "libraries",

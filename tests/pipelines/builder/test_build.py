@@ -14,7 +14,6 @@ from dataclasses import asdict
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -40,6 +39,7 @@ from synth.corpus.corpus import Corpus
 from synth.corpus.schema import canonical_json, read_timeline
 from tests.kit.builds import TINY, flip, ingested, product, segue, segue_here
 from tests.kit.libraries import bells_and_drums, sound, write_csv
+from tests.kit.tables import read_data
 from tests.kit.waiting import PATIENCE_S
 
 Tiny = Callable[..., Spec]
@@ -184,40 +184,8 @@ def test_an_empty_split_is_explained_by_its_own_clips(tiny: Tiny, tmp_path: Path
         build(spec, tmp_path / "out", 0)
 
 
-AUDIBLE = r".* is audible for .*blip_s .*clear_db"
-SHORTAGES: list[tuple[list[str], dict[str, Any], str, str]] = [
-    (["dog"], {}, "need clips of two classes, found 1", ".*"),
-    (["dog", "rain"], {"truth": {"blip_s": 3.0}}, rf"found \d \(.* refused; {AUDIBLE}", ".*"),
-    (["dog", "rain"], {"splits": {"train": ["nine"]}}, "none of 4 clips can be used", ".*"),
-    (
-        ["dog", "crickets"],
-        {
-            "truth": {"masked_db": 7.0},
-            "recipe": {"triplets": {"max_event_s": None, "crossfade_s": 0.0}},
-            "audio": {"length": "natural"},
-        },
-        "by the thresholds of `truth`",
-        "add recordings of these labels to split train; or change `truth`: "
-        "masked_db is 7, 15 by default",
-    ),
-    (
-        ["dog", "crickets"],
-        {"truth": {"min_overlap_s": 9.0, "masked_db": 7.0}},
-        "none of 4 clips can be used",
-        r"`truth.min_overlap_s: \d[.\d]*` keeps them",
-    ),
-    (
-        ["dog", "crickets"],
-        {"truth": {"blip_s": 1.8}, "splits": {"train": 0.5, "test": 0.5}},
-        rf"of split \w+ \(\d clips were refused; {AUDIBLE}",
-        r"`truth.blip_s: [.\d]+` keeps .*",
-    ),
-]
-"""Classes, settings that leave too little of them, and what is told."""
-
-
 def test_what_leaves_too_little_is_told(tiny: Tiny, tmp_path: Path) -> None:
-    for classes, changes, message, fix in SHORTAGES:
+    for classes, changes, message, fix in read_data("spec/shortages.yaml"):
         source = {"foley": {"classes": classes, "takes": 2}}
         with pytest.raises(PlanError, match=message) as caught:
             build(tiny(**{"source": source, "splits": {"train": 1.0}} | changes), tmp_path, 0)
