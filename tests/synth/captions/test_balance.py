@@ -37,9 +37,6 @@ from synth.truth.truth import Hearing, proves, refutes
 from tests.kit.cases import cases
 from tests.kit.tables import read_data
 
-# The run-time type checker samples containers with `random`, also inside strategies.
-pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")
-
 A, B = Event("A"), Event("B")
 
 

@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import replace
 from itertools import combinations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,9 +27,6 @@ from tests.kit.asked import subject
 from tests.kit.cases import cases
 from tests.kit.timelines import line, placed_scenes
 from tests.synth.truth.oracle import Oracle, find_borders
-
-# The run-time type checker samples containers with `random`, also inside strategies.
-pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")
 
 
 @st.composite

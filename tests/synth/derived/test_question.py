@@ -6,7 +6,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from itertools import combinations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,9 +38,6 @@ from tests.kit.cases import cases
 from tests.kit.planned import make_clip
 from tests.kit.timelines import NAMES, any_timelines, line
 from tests.synth.truth.oracle import Oracle, find_borders
-
-# The run-time type checker samples containers with `random`, also inside strategies.
-pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")
 
 TIMELINES = any_timelines()
 TOLERANCES = st.builds(Tolerance, st.just(0), st.integers(1, 4))

@@ -15,9 +15,6 @@ from synth.scene.timeline import duration, timeline
 from synth.truth.ear import Ear, Envelope
 from synth.truth.listener import Listener
 
-# The run-time type checker samples containers with `random`, also inside strategies.
-pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")
-
 RATE = 400
 BLOCK = 20
 QUIET = -100.0

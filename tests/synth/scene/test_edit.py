@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from itertools import combinations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,9 +22,6 @@ from synth.scene.scene import Concat, Event, Overlay, Scene, events, labels, ope
 from tests.kit.cases import cases
 from tests.kit.tables import read_data
 from tests.synth.truth.cases import read_claim
-
-# The run-time type checker samples containers with `random`, also inside strategies.
-pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")
 
 A, B = Event("A"), Event("B")
 NAMES = "ABCDE"

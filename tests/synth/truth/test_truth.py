@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import product
 
-import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -17,10 +16,6 @@ from synth.truth.relations import Tolerance
 from synth.truth.truth import Hearing, proves, refutes
 from tests.kit.timelines import any_timelines, line, placed_scenes
 from tests.synth.scene.test_edit import statements
-
-# The run-time type checker samples containers with `random`, also inside strategies.
-pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")
-
 
 SOUNDS = st.tuples(st.sampled_from("ABC"), st.integers(0, 12), st.integers(1, 9)).map(
     lambda sound: (sound[0], sound[1], sound[1] + sound[2])
