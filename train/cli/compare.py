@@ -44,7 +44,7 @@ def compare_command(
     if len({run.resolve() for run in runs}) < 2:
         raise SpecError("expected two runs or more, got one", fix="give another run")
     for run in runs:
-        if not run.is_dir():
+        if not run.exists():
             raise CorpusError(f"{run}: no such folder", fix="give the folders of trained models")
         expect(run, PathKind.RUN, PathKind.OTHER)
     tests = {run: {tested.name: tested for tested in read_evaluations(run)} for run in runs}
