@@ -28,7 +28,7 @@ from pipelines.store.stage import choose_stage, open_store
 from pipelines.store.store import BANKS, MANIFESTS, SHARDS
 from pipelines.versions.gc import collect_garbage
 from pipelines.versions.history import promote_version
-from pipelines.versions.reproduce import reproduce
+from pipelines.versions.rebuild import rebuild
 from synth.base.hashing import file_sha256
 from synth.base.progress import UNOBSERVED
 from synth.corpus.corpus import CORPUS_FILE, LATEST_FILE, REMOVED_FILE
@@ -203,8 +203,8 @@ def _collect(site: Site, banks: bool) -> None:
     collect_garbage(site.versions, 1, banks)
 
 
-def _reproduce(site: Site) -> None:
-    result = reproduce(Places(open_store(site.out), CORPUS, "v1"), None, 0)
+def _rebuild(site: Site) -> None:
+    result = rebuild(Places(open_store(site.out), CORPUS, "v1"), None, 0)
     assert not result.differences, result.differences
 
 
@@ -248,7 +248,7 @@ REHEARSAL: Final[Sequence[Action]] = (
     partial(make_seed, 7),
     partial(_promote, name="v1", override=False),
     partial(_collect, banks=True),
-    _reproduce,
+    _rebuild,
     _ingest,
 )
 """Commands that import whatever any of the scenarios does."""
@@ -281,9 +281,9 @@ def list_scenarios() -> Iterator[Scenario]:
         collect = partial(_collect, banks=False)
         begun = (SoakStep(partial(make_seed, 9, version="v0"), "samples.parquet"), *two)
         yield Scenario("gc", way, begun, collect, collect)
-        yield Scenario("gc then build", way, two, collect, _reproduce)
+        yield Scenario("gc then build", way, two, collect, _rebuild)
         banks = partial(_collect, banks=True)
         others = (SoakStep(seven), SoakStep(fewer))
         yield Scenario("gc banks", way, others, banks, banks)
-        yield Scenario("gc banks then build", way, others, banks, _reproduce)
+        yield Scenario("gc banks then build", way, others, banks, _rebuild)
         yield Scenario("ingest", way, (), _ingest, _ingest)

@@ -98,10 +98,10 @@ def write_index(table: Path, index: Path) -> tuple[Path, dict[str, Any]]:
     if sound is None or not texts:
         missing = "captions" if sound else "sounds"
         raise SourceError(f"{table}: no column of {missing} among {', '.join(header)}", fix=_FIX)
-    splits = [split_kind(row.get("split") or "") for row in rows]
+    splits = [split_kind(row.get("split", "")) for row in rows]
     has_splits = any(row.get("split", "").strip() for row in rows)
-    for row, split in zip(rows, splits, strict=True):
-        if has_splits and split not in SPLITS:
+    for row, split in zip(rows, splits, strict=True) if has_splits else ():
+        if split not in SPLITS:
             raise SourceError(
                 f"{table}: the split of {row[sound]} is {row['split']!r}",
                 fix=f"write {', '.join(SPLITS)} into every row, or leave the column out",

@@ -56,8 +56,9 @@ class Result(StrictModel):
     def _check_scores(cls, scores: dict[str, Score]) -> dict[str, Score]:
         if scores.keys() != {way + name for way in ("", BACKWARDS) for name in SCORES}:
             raise ValueError(f"expected {', '.join(SCORES)}, and the same backwards")
-        if not all(0 <= score.low <= score.high <= 1 for score in scores.values()):
-            raise ValueError("expected shares, and intervals in order")
+        for score in scores.values():
+            if not 0 <= score.low <= score.high <= 1 or not 0 <= score.value <= 1:
+                raise ValueError("expected shares, and intervals in order")
         return scores
 
     @property

@@ -56,7 +56,7 @@ _PLAIN: Final = {
     **dict.fromkeys(map(ord, '*`"\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}')),
 }
 """Letters that models write in place of others, or beside them."""
-_TIME: Final = r"([0-9]{1,5})(?:\.([0-9]{1,3}))?(?: ?s| seconds)?"
+_TIME: Final = r"([0-9]{1,5})(?:\.([0-9]{1,3}))?(?: ?s| seconds?)?"
 _STRETCH: Final = re.compile(rf" ?{_TIME} ?- ?{_TIME} ?")
 _STRETCHES: Final = re.compile(
     rf"{_STRETCH.pattern}(?:,{_STRETCH.pattern}){{0,{MOST_STRETCHES - 1}}}"
@@ -77,7 +77,7 @@ def reward(
     """
     return [
         score(which, completion, right)
-        if which in SCORED_KINDS and isinstance(right, str)
+        if isinstance(which, str) and which in _READERS and isinstance(right, str)
         else None
         for completion, right, which in zip(completions, solution, kind, strict=True)
     ]
@@ -120,15 +120,15 @@ def find_answer(completion: Any) -> str | None:
 
 
 def _simplify(text: str) -> str:
-    return unicodedata.normalize("NFC", text.translate(_PLAIN))
+    return unicodedata.normalize("NFC", text.translate(_PLAIN)).strip().removesuffix(PART)
 
 
 def _read_words(text: str) -> str | None:
-    return " ".join(text.casefold().split()).removesuffix(".").rstrip() or None
+    return " ".join(text.casefold().split()).strip(" '").removesuffix(".").strip(" '") or None
 
 
 def _read_order(text: str) -> tuple[str | None, ...] | None:
-    sounds = tuple(map(_read_words, text.rstrip().removesuffix(PART).split(PART)))
+    sounds = tuple(map(_read_words, text.split(PART)))
     return sounds if all(sounds) else None
 
 
@@ -143,7 +143,7 @@ def _read_stretches(text: str) -> list[tuple[int, int]] | None:
     """Stretches in milliseconds, united and in order of time; none for `NONE`."""
     if _read_words(text) == NONE:
         return []
-    text = " ".join(text.split()).removesuffix(".")
+    text = " ".join(text.casefold().split()).removesuffix(".")
     if not _STRETCHES.fullmatch(text):
         return None
     times = sorted(

@@ -22,7 +22,7 @@ from synth.export.lines import LEFT_OUT, Counts, LinesFormat, Rows
 
 AUDIO: Final = "<audio>"
 """Stands for a recording in a prompt, as ms-swift and LLaMA-Factory have it."""
-_TAG: Final = re.compile("<(audio|image|video)>")
+_TAG: Final = re.compile("<+(audio|image|video)>+")
 
 
 def _ask(exchange: Exchange, recordings: int) -> dict[str, str]:
@@ -58,7 +58,7 @@ def _make_row(
     }
 
 
-class TrainersFormat(LinesFormat):
+class LlamaFactoryFormat(LinesFormat):
     """Rows that LLaMA-Factory reads, too.
 
     Attributes:
@@ -80,11 +80,11 @@ class TrainersFormat(LinesFormat):
 # Conversations about recordings.
 
 
-class Chat(TrainersFormat):
+class Chat(LlamaFactoryFormat):
     """Conversations about recordings."""
 
     name: ClassVar[str] = "chat"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     derived = ("conversations",)
     layout: ClassVar = {
         "formatting": "sharegpt",
@@ -119,11 +119,11 @@ class Chat(TrainersFormat):
 # Preferences: a proven answer and a refuted one to the same prompt.
 
 
-class Preference(TrainersFormat):
+class Preference(LlamaFactoryFormat):
     """Both sides of each contrast, against another answer and against another recording."""
 
     name: ClassVar[str] = "preference"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     derived = ("text", "audio")
     files = ("{split}.jsonl", "{split}_audios.jsonl")
     layout: ClassVar = {

@@ -11,14 +11,13 @@ from synth.base.errors import SpecError
 from synth.base.progress import UNOBSERVED, Observer
 from synth.shortcuts.baselines import find_baselines
 from synth.shortcuts.figures import TRIPLETS
-from synth.storage import may_be_folder
 from train.bench.corpus import corpus_benchmark
 from train.bench.embedder import Embedder, count_cut, embed_sounds, embed_texts, fill_up, fuse
 from train.bench.metrics import RESAMPLES, Metric
 from train.bench.metrics.events import FEWER_DRAWS, refuse_missing
 from train.bench.opening import open_embedder
 from train.bench.plan import Benchmark, DataKind
-from train.bench.settings import DEFAULTS, BenchSettings, Padding, Task
+from train.bench.settings import DEFAULTS, BenchSettings, Padding, Task, is_corpus
 from train.bench.tables import (
     AUDIOTIME,
     COMPA_COLUMNS,
@@ -124,7 +123,7 @@ def data_kind(data: Path) -> DataKind:
 
     JSON is AudioTime's captions.
     """
-    if may_be_folder(data) or not data.suffix:
+    if is_corpus(data):
         return DataKind.CORPUS
     if data.suffix == ".parquet":
         return DataKind.PROBES

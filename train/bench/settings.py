@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Final
 
 from synth.base.errors import SpecError
+from synth.storage import may_be_folder
 
 SLOT = "{}"
 LEAST_S = 0.04
@@ -16,6 +18,11 @@ MOST_S = 3600.0
 
 QUERIES: Final = ".jsonl"
 """Suffix of files of queries for moments."""
+
+
+def is_corpus(data: Path) -> bool:
+    """Whether a path is that of a corpus, not of the file of a benchmark."""
+    return may_be_folder(data) or not data.suffix
 
 
 class Task(StrEnum):

@@ -352,11 +352,11 @@ def list_layouts() -> tuple[TableLayout, ...]:
     listed: Iterable[Mapping[str, Any]] = read_shipped_rows("lexicons/tables/class_layouts.csv")
     layouts = []
     for row in listed:
-        facts = dict(row)
-        facts["columns"] = tuple(row["columns"].split())
-        facts["several"] = bool(row["several"])
-        facts["unnamed"] = re.compile(row["unnamed"]) if row["unnamed"] else None
-        layouts.append(TableLayout(**facts))
+        layout = dict(row)
+        layout["columns"] = tuple(row["columns"].split())
+        layout["several"] = bool(row["several"])
+        layout["unnamed"] = re.compile(row["unnamed"]) if row["unnamed"] else None
+        layouts.append(TableLayout(**layout))
     return tuple(layouts)
 
 

@@ -15,8 +15,7 @@ from synth.base.command import CommandResult, Given, refuse_given
 from synth.base.doors import make_console
 from synth.base.progress import Observer, show_waiting
 from synth.corpus.kinds import PathKind, expect
-from synth.storage import may_be_folder
-from train.bench.settings import QUERIES, BenchSettings, Padding, Task
+from train.bench.settings import QUERIES, BenchSettings, Padding, Task, is_corpus
 from train.cli.show import VirtualOption, metric_table, quieten_transformers, tell_of_hub
 from train.export.files import checkpoint_tokenizer, is_checkpoint
 
@@ -161,7 +160,7 @@ def eval_command(
 
     if is_moments := data.suffix == QUERIES:
         refuse_given(given, given - _OF_MOMENTS, "counts for nothing beside predicted windows")
-    elif may_be_folder(data) or not data.suffix:
+    elif is_corpus(data):
         refuse_given(given, {"--threshold"}, "a corpus is no file of queries for moments")
     else:
         of_others = {"--split", "--virtual", "--threshold"}
@@ -246,7 +245,8 @@ def _name_folder(data: Path, facts: Mapping[str, str]) -> str:
     """Of the results on some data: `eval-triplets-test`, `eval-AudioCaps-test.csv`."""
     part = facts.get("split") or facts.get("fold")
     place = data.resolve()
-    folder = [place.parent.name] if "table" in facts else []  # tables of many have one name
+    is_table = not facts.keys().isdisjoint({"table", "set"})
+    folder = [place.parent.name] if is_table else []  # tables of many have one name
     return "-".join(["eval", *folder, place.name, *([part] if part else [])])
 
 

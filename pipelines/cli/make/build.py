@@ -26,7 +26,7 @@ from pipelines.cli.make.rebuild import (
     RetriesOption,
     TimeoutOption,
     read_request,
-    reproduce_version,
+    rebuild_version,
 )
 from pipelines.config.prefect_server import find_server
 from pipelines.engines.engine import check_engine
@@ -86,7 +86,7 @@ def build_command(
     if built is not None:
         reason = f"version {version} is there, and is rebuilt in this process and its workers"
         refuse_given(given, {"--engine", *(["--prefect"] if prefect else [])}, reason)
-        return reproduce_version(built, request, workers, settings, observer)
+        return rebuild_version(built, request, workers, settings, observer)
     summary = run_build(request, out, choose_engine(engine, workers), prefect, observer, settings)
     return CommandResult(summary.to_json(), partial(print_summary, summary))
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pipelines.config.spec import Spec
     from pipelines.store.places import Places
     from pipelines.versions.history import Version
-    from pipelines.versions.reproduce import Reproduction
+    from pipelines.versions.rebuild import RebuildSummary
 
 DEFAULTS: Final = RenderSettings()
 TimeoutOption: TypeAlias = Annotated[
@@ -46,7 +46,7 @@ def read_request(
     """What `segue build PATH --version VERSION --out OUT --stage STAGE` asks for.
 
     Returns:
-        The spec; the version of it that is to be reproduced, if that one is finished; and the
+        The spec; the version of it that is to be rebuilt, if that one is finished; and the
         folder to work in.
     """
     from pipelines.config.file import read_spec
@@ -115,18 +115,18 @@ def _find_finished(versions: Sequence[Version], path: Path, version: str | None)
     return version
 
 
-def reproduce_version(
+def rebuild_version(
     places: Places,
     given: Spec | None,
     workers: int | None,
     settings: RenderSettings,
     observer: Observer,
 ) -> CommandResult:
-    """Reproduce a version; status 1 where something is other than it was."""
-    from pipelines.versions.reproduce import reproduce
+    """Rebuild a version; status 1 where something is other than it was."""
+    from pipelines.versions.rebuild import rebuild
 
     count = processors() if workers is None else workers
-    result = reproduce(places, given, count, observer, settings)
+    result = rebuild(places, given, count, observer, settings)
     return CommandResult(
         result.to_json(), partial(_print, result), status=int(bool(result.differences))
     )
@@ -160,10 +160,10 @@ def rebuild_command(
         )
     places = find_version(corpus, version, out, stage)
     settings = RenderSettings(timeout_s=timeout, retries=retries)
-    return reproduce_version(places, None, workers, settings, observer)
+    return rebuild_version(places, None, workers, settings, observer)
 
 
-def _print(result: Reproduction) -> None:
+def _print(result: RebuildSummary) -> None:
     console = make_console()
     if result.differences:
         console.print(

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 import soundfile
 
-import pipelines.versions.reproduce
+import pipelines.versions.rebuild
 from pipelines.builder.build import build
 from pipelines.builder.plan import ShardPlan
 from pipelines.builder.render import RenderJob, render_shard
@@ -25,7 +25,7 @@ from pipelines.store.lease import sole_writer
 from pipelines.store.places import Places
 from pipelines.store.store import Store
 from pipelines.versions.gc import collect_garbage
-from pipelines.versions.reproduce import reproduce
+from pipelines.versions.rebuild import rebuild
 from synth.base.errors import CorpusError, SegueError
 from synth.corpus.corpus import Corpus
 from synth.corpus.receipt import RECEIPT_FILE
@@ -97,7 +97,7 @@ def remove(places: Places) -> dict[str, str]:
 def differs(places: Places, given: Spec | None = None) -> list[str]:
     """What reproducing finds to differ; it must leave everything as it was."""
     with unchanged(places.out):
-        found = reproduce(places, given, 0)
+        found = rebuild(places, given, 0)
     assert found.differences
     return list(found.differences.lines())
 
@@ -112,14 +112,14 @@ def patch(path: Path, change: Callable[[dict[str, object]], object]) -> None:
 
 def test_a_removed_version_is_made_again_and_a_whole_one_only_verified(old: Places) -> None:
     before = remove(old)
-    found = reproduce(old, None, 0)
+    found = rebuild(old, None, 0)
     assert not found.differences
     assert (found.shards, found.rendered, found.linked) == (SHARDS, SHARDS, 0)
     assert product(old.out) == before
     assert Corpus.open(old.versions).version == "new"
     folders = (old.manifests, old.shards)
     before = {path: path.stat().st_mtime_ns for each in folders for path in each.rglob("*.*")}
-    found = reproduce(old, None, 0)
+    found = rebuild(old, None, 0)
     assert (found.rendered, found.linked, bool(found.differences)) == (0, 0, False)
     after = {path: path.stat().st_mtime_ns for each in folders for path in each.rglob("*.*")}
     assert after == before
@@ -129,7 +129,7 @@ def test_shards_that_another_version_holds_are_linked(old: Places, spec: Tiny) -
     build(spec(version="twin"), old.out, 0)
     before = product(old.out)
     collect_garbage(old.versions, keep=1)
-    found = reproduce(old, None, 0)
+    found = rebuild(old, None, 0)
     assert (found.rendered, found.linked) == (0, SHARDS)
     left = product(old.out)
     assert {path: left[path] for path in before if "/old/" in path} == {
@@ -140,7 +140,7 @@ def test_shards_that_another_version_holds_are_linked(old: Places, spec: Tiny) -
 def test_manifests_alone_are_enough(old: Places, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     shutil.copytree(old.manifests, elsewhere / "data_manifests" / "tiny" / "old")
-    found = reproduce(Places(Store(elsewhere), "tiny", "old"), None, 0)
+    found = rebuild(Places(Store(elsewhere), "tiny", "old"), None, 0)
     assert found.rendered == SHARDS
     there = product(elsewhere)
     assert there == {path: value for path, value in product(old.out).items() if path in there}
@@ -155,7 +155,7 @@ def test_the_same_sounds_elsewhere_will_do(filed: Places, filed_spec: Tiny, tmp_
     shutil.rmtree(tmp_path / "library")
     assert "library" in differs(filed)[0]
     moved = filed_spec(source={"folder": {"root": str(tmp_path / "moved")}})
-    assert not reproduce(filed, moved, 0).differences
+    assert not rebuild(filed, moved, 0).differences
     assert product(filed.out) == before
     # The bank that the manifest names is there again, though the files' times are others.
     corpus = Corpus.open(filed.manifests)
@@ -190,7 +190,7 @@ def _like(names: dict[str, str], stem: str) -> str:
 
 def test_of_many_clips_ten_are_named_and_all_counted(filed: Places, tmp_path: Path) -> None:
     bells_and_drums(tmp_path / "library", range(10, 18))
-    found = reproduce(filed, None, 0)
+    found = rebuild(filed, None, 0)
     lines = list(found.differences.lines())
     assert len(lines) == 11
     assert lines[-1] == "new clip: 6 more"
@@ -232,7 +232,7 @@ def test_a_version_that_does_not_say_its_algorithms_is_judged_by_its_digest(old:
     corpus = old.manifests / "corpus.json"
     patch(corpus, lambda facts: facts.pop("algorithms"))
     before = product(old.out)
-    assert not reproduce(old, None, 0).differences
+    assert not rebuild(old, None, 0).differences
     digest = json.loads(corpus.read_text())["digest"]
     patch(corpus, lambda facts: facts.update(digest="0" * 64))
     assert differs(old) == [
@@ -249,7 +249,7 @@ def test_a_damaged_shard_is_named_and_left(old: Places) -> None:
         f"shard {victim.name}: the file differs from its receipt; delete {victim} to rebuild it"
     ]
     victim.unlink()
-    assert reproduce(old, None, 0).rendered == 1
+    assert rebuild(old, None, 0).rendered == 1
 
 
 def test_damaged_tables_are_refused_and_damaged_sounds_decoded_again(old: Places) -> None:
@@ -260,9 +260,9 @@ def test_damaged_tables_are_refused_and_damaged_sounds_decoded_again(old: Places
         flip(path)
         if error:
             with pytest.raises(CorpusError, match=error):
-                reproduce(old, None, 0)
+                rebuild(old, None, 0)
             path.write_bytes(whole)
-    assert reproduce(old, None, 0).rendered == SHARDS
+    assert rebuild(old, None, 0).rendered == SHARDS
     assert product(old.out) == before
 
 
@@ -297,16 +297,16 @@ def test_a_killed_reproduction_goes_on_or_is_cleared(
         made.append(shard.shard)
 
     with monkeypatch.context() as patch:
-        patch.setattr(pipelines.versions.reproduce, "render_shard", dying)
+        patch.setattr(pipelines.versions.rebuild, "render_shard", dying)
         with pytest.raises(KeyboardInterrupt):
-            reproduce(old, None, 0)
+            rebuild(old, None, 0)
     assert not old.shards.exists()
     assert product(old.out) != removed
     if then == "gc":
         collect_garbage(old.versions, keep=1)
         assert product(old.out) == removed
     else:
-        assert reproduce(old, None, 0).rendered == SHARDS - 1
+        assert rebuild(old, None, 0).rendered == SHARDS - 1
         assert product(old.out) == whole
 
 
@@ -315,7 +315,7 @@ def test_a_running_build_blocks_reproducing(old: Places) -> None:
         sole_writer(old.versions),
         pytest.raises(CorpusError, match="another process is building"),
     ):
-        reproduce(old, None, 0)
+        rebuild(old, None, 0)
 
 
 def test_the_command_builds_and_reproduces(tiny_file: Callable[..., Path], tmp_path: Path) -> None:
@@ -415,7 +415,7 @@ def test_nothing_outside_of_the_root_is_written(old: Places, tmp_path: Path, nam
     change, said = STRANGE[name]
     change(old, away)
     with pytest.raises(CorpusError, match=said):
-        reproduce(old, None, 0)
+        rebuild(old, None, 0)
     if "leads out" in said:
         with pytest.raises(CorpusError, match=said):
             collect_garbage(old.versions, keep=1)

@@ -22,7 +22,7 @@ from pipelines.store.places import Places
 from pipelines.store.stage import StagedStore, choose_stage, open_store, store_at
 from pipelines.versions.gc import collect_garbage
 from pipelines.versions.history import VersionState, open_versions, promote_version
-from pipelines.versions.reproduce import reproduce
+from pipelines.versions.rebuild import rebuild
 from synth.base.errors import CorpusError, SegueError, SpecError
 from synth.base.progress import UNOBSERVED, Silent
 from synth.corpus.corpus import Corpus
@@ -116,7 +116,7 @@ def test_a_building_machine_blocks_gc_and_reproducing_at_a_store(
     with unchanged(folder), pytest.raises(CorpusError, match="is building this corpus"):
         collect_garbage(Path(url), keep=1)
     with unchanged(folder), pytest.raises(CorpusError, match="is building this corpus"):
-        reproduce(Places(open_store(root(folder)), "tiny", old), None, 0)
+        rebuild(Places(open_store(root(folder)), "tiny", old), None, 0)
     lease.release()
 
 
@@ -184,7 +184,7 @@ def test_a_version_is_made_again_at_a_store(folder: Path, url: str, old: str, ca
     shutil.rmtree(cache)  # a machine that was never here
     places = find_version(Path(url), old)
     assert places == Places(store_at(places.out), "tiny", old)
-    found = reproduce(places, None, 0)
+    found = rebuild(places, None, 0)
     assert not found.differences
     assert (found.rendered, found.linked) == (12, 0)
     assert found.paths["shards"] == f"file://{folder}/shards/tiny/{old}"
@@ -200,7 +200,7 @@ def test_the_store_copies_what_it_holds(folder: Path, url: str, old: str, cache:
     collect_garbage(Path(url), keep=1)
     assert ask_segue("rebuild", url, old, "--workers", "0")["linked"] == 12
     assert product(folder) == before
-    again = reproduce(Places(open_store(root(folder)), "tiny", old), None, 0)
+    again = rebuild(Places(open_store(root(folder)), "tiny", old), None, 0)
     assert (again.rendered, again.linked, bool(again.differences)) == (0, 0, False)
     assert product(folder) == before
     assert not kept(cache)

@@ -28,7 +28,7 @@ from pipelines.store.store import Store
 from pipelines.versions import gc
 from pipelines.versions.gc import collect_garbage
 from pipelines.versions.history import VersionState, open_versions
-from pipelines.versions.reproduce import reproduce
+from pipelines.versions.rebuild import rebuild
 from synth.base.errors import CorpusError
 from synth.base.locks import wait_for_lock
 from synth.base.progress import Observer
@@ -278,7 +278,7 @@ def test_gc_that_was_killed_is_finished_by_the_next(out: Path, removed: int) -> 
 
 def test_a_version_that_was_reproduced_is_rendered_to_gc(tiny: Tiny, out: Path) -> None:
     collect_garbage(manifests(out), keep=1)
-    reproduce(Places(Store(out), "tiny", "one"), None, 0)
+    rebuild(Places(Store(out), "tiny", "one"), None, 0)
     assert states(out)["one"] is VersionState.RENDERED
     assert not (manifests(out) / "one" / "removed.json").exists()
     assert collect_garbage(manifests(out), keep=2).kept == ("one", "three")
@@ -290,7 +290,7 @@ def test_a_plain_build_of_a_removed_version_is_refused_with_the_fix(tiny: Tiny, 
     told = f"one: `segue gc` removed the shards.*`segue rebuild {manifests(out) / 'one'}` rebuilds"
     with unchanged(out), pytest.raises(CorpusError, match=told):
         build(spec, out, 0)
-    reproduce(Places(Store(out), "tiny", "one"), None, 0)
+    rebuild(Places(Store(out), "tiny", "one"), None, 0)
     summary = build(spec, out, 0)
     assert (summary.rendered, summary.skipped) == (0, 6)
 

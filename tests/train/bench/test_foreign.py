@@ -143,8 +143,9 @@ def test_what_is_missing_is_told_in_one_line() -> None:
 
 def test_it_chooses_its_device_and_has_no_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("train.bench.opening.torch_device", torch.device)
-    with pytest.raises(SpecError, match="chooses its own device, not cuda"):
-        open_embedder(Path("strange_clap:Good"), "cuda")
+    for name in ("strange_clap:Good", "bag-of-words:strange_clap:Good"):
+        with pytest.raises(SpecError, match="chooses its own device, not cuda"):
+            open_embedder(Path(name), "cuda")
     assert isinstance(open_embedder(Path("bag-of-words:random"), "cuda"), Foreign)
     with pytest.raises(CorpusError, match="a Python object, which is not opened as a CLAP"):
         open_model(Path("strange"))

@@ -18,6 +18,7 @@ from typing import Final, TypeAlias
 import numpy as np
 from jaxtyping import Bool, Int
 
+from synth.base.errors import SpecError
 from synth.base.rng import Randomness
 from synth.labels.lexicon import Phrase, could_be_called
 from train.bench.embedder import Embeddings, TextEmbeddings
@@ -344,6 +345,11 @@ def plan_labels(
 
     def measure(audio: Embeddings, vectors: TextEmbeddings) -> dict[str, Metric]:
         embedded = np.array([[vectors[text] for text in row] for row in rows])
+        for name, prompted in zip(classes, embedded, strict=True):
+            if not prompted.mean(axis=0).any():
+                raise SpecError(
+                    f"the prompts of class {name} cancel out", fix="give other templates"
+                )
         similarity = audio @ class_embeddings(embedded).T
         if several or (correct.sum(axis=1) != 1).any():
             metric = mean_average_precision(similarity, correct, groups, settings.seed)

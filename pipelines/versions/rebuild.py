@@ -1,4 +1,4 @@
-"""Reproduce: an old version's shards are made again from its manifests, byte for byte.
+"""Rebuild: an old version's shards are made again from its manifests, byte for byte.
 
 What would be built now is first compared with what was built then. Only where nothing differs are
 the missing shards rendered, in a folder of their own; only where every one of them is what its
@@ -61,8 +61,8 @@ from synth.corpus.validation import check_manifest, explain_damage
 
 
 @dataclass(frozen=True, slots=True)
-class Reproduction:
-    """What came of reproducing a version.
+class RebuildSummary:
+    """What came of rebuilding a version.
 
     Args:
         differences: What is other than it was; where anything is, nothing was changed.
@@ -88,7 +88,7 @@ class Reproduction:
 
 @dataclass(frozen=True, slots=True)
 class OldVersion:
-    """A version to be reproduced.
+    """A version to be rebuilt.
 
     Args:
         spec: Its own, files taken from where they lie now.
@@ -108,13 +108,13 @@ class OldVersion:
         return Places(Store(folder / name), self.places.corpus, self.places.version)
 
 
-def reproduce(
+def rebuild(
     places: Places,
     given: Spec | None,
     worker_count: int,
     observer: Observer = UNOBSERVED,
     settings: RenderSettings | None = None,
-) -> Reproduction:
+) -> RebuildSummary:
     """Make the missing shards of a finished version again, and prove all of them.
 
     Args:
@@ -144,7 +144,7 @@ def reproduce(
             render = settings or RenderSettings()
             differing, rendered, linked = remake(old, library, where, render, observer)
             differences = Differences({OTHER: differing})
-    return Reproduction(
+    return RebuildSummary(
         corpus=places.corpus,
         version=places.version,
         shards=len(old.receipts),
