@@ -38,10 +38,7 @@ FORMATS: Final[Mapping[str, tuple[str, str]]] = {
         "queries and the windows in which they are heard, for Lighthouse",
     ),
     "edits": ("synth.export.edits:EditsFormat", "pairs before and after an edit, with stems"),
-    "edits-webdataset": (
-        "synth.export.edits:EditsWebDataset",
-        "the same as WebDataset shards",
-    ),
+    "edits-webdataset": ("synth.export.edits:EditsWebDataset", "the same as WebDataset shards"),
     "edits-hf": (
         "synth.export.edits:EditsHuggingFace",
         "the same as Parquet, for Hugging Face datasets",
