@@ -264,8 +264,8 @@ def test_what_tests_of_one_name_differ_in_is_told(
     )
     (runs[1] / "eval-pairs-test" / FACTS_FILE).unlink()
     compare_command(runs).show()
-    shown = " ".join(capsys.readouterr().out.split())
-    assert f"nobody knows what {runs[1]} was tested on" in shown
+    shown = "".join(capsys.readouterr().out.split())
+    assert f"nobodyknowswhat{runs[1]}wastestedon" in shown
 
 
 def test_tables_cut_nothing_at_80_columns(
