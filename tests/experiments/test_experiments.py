@@ -490,7 +490,7 @@ def test_hundreds_of_models_are_grouped_folded_and_filtered(sets: Path, tmp_path
     segue_here("bench", "run", "random", "--sets", sets, "--out", tmp_path)
     (scored,) = read_results(tmp_path)
     names = [
-        f"out/experiment-{experiment}/runs/arm-{arm}-{seed}"
+        f"out/experiment-{experiment}/runs/arm-{arm}-seed-{seed}"
         for experiment in "abcde"
         for arm in "abcdefghijklmnopq"
         for seed in range(3)
