@@ -224,8 +224,6 @@ class VocabularySource(Settings):
         shortest, longest = self.seconds
         if not 0 < shortest <= longest:
             raise ValueError(f"seconds: expected 0 < shortest <= longest, got {self.seconds}")
-        if not isinstance(self.labels, str) and len({"", *self.labels}) <= len(self.labels):
-            raise ValueError("labels: one is empty, or there twice")
         return self
 
     @property
