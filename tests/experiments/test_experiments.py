@@ -168,6 +168,12 @@ def test_a_name_that_no_corpus_can_have_is_refused_before_work_begins() -> None:
         miniature(corpora={"+pairs": CorpusView(("pairs",))})
 
 
+def test_a_device_that_is_not_there_is_refused_before_work_begins(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="device 'no-such'"):
+        carry_out(miniature(), (0,), Machine(tmp_path, device="no-such"), UNOBSERVED)
+    assert not [*tmp_path.iterdir()]
+
+
 def test_samples_of_other_corpora_take_part(machine: Machine) -> None:
     alone = miniature().arms[0]
     mixed = replace(alone, mixed={"ordered": 0.25})

@@ -27,6 +27,7 @@ from train.bench.opening import open_embedder
 from train.bench.report import FACTS_FILE, METRICS_FILE, write_report
 from train.bench.settings import Task
 from train.cli.compare import compare_command
+from train.cli.eval import _name_folder
 from train.cli.show import metric_table
 from train.config.loss import InfoNce
 from train.config.model import AudioConfig, ModelConfig
@@ -264,6 +265,16 @@ def test_what_tests_of_one_name_differ_in_is_told(
     compare_command(runs).show()
     shown = "".join(capsys.readouterr().out.split())
     assert f"nobodyknowswhat{runs[1]}wastestedon" in shown
+
+
+def test_results_are_kept_apart_by_what_was_tested() -> None:
+    for data, facts, name in (
+        ("data_manifests/pairs", {"corpus": "pairs", "split": "test"}, "eval-pairs-test"),
+        ("AudioCaps/test.csv", {"table": "test.csv"}, "eval-AudioCaps-test.csv"),
+        ("VGGSound/test.csv", {"table": "test.csv", "fold": "1"}, "eval-VGGSound-test.csv-1"),
+        ("probes/bat.parquet", {"set": "bat.parquet"}, "eval-probes-bat.parquet"),
+    ):
+        assert _name_folder(Path(data), facts) == name
 
 
 def test_tables_cut_nothing_at_80_columns(

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from synth.base.errors import SpecError
 from synth.corpus.corpus import Corpus
 from synth.scene.scene import Concat, Event, from_json, statement
 from tests.kit.tables import read_data
@@ -163,6 +164,16 @@ def test_repetitions_bear_one_label(build_corpus: Callable[..., Path], judged: J
     found = judged(zste.plan_zero_shot(samples, SETTINGS), samples, heard_labels)
     assert values(found) == {"zero_shot_top1": 1.0}
     assert found["zero_shot_top1"].chance == pytest.approx(1 / 2)
+
+
+def test_prompts_that_cancel_out_are_told_with_their_class() -> None:
+    settings = BenchSettings(templates=("{} near", "{} far"))
+    plan = zste.plan_labels([["dog"], ["rain"]], ["dog", "rain"], np.arange(2), settings)
+    assert isinstance(plan, TaskPlan)
+    vectors = {text: np.array([1.0, 0.0]) for text in plan.texts}
+    vectors[next(text for text in plan.texts if "rain far" in text)] *= -1
+    with pytest.raises(SpecError, match="the prompts of class rain cancel out"):
+        plan.measure(np.eye(2), vectors)
 
 
 # Retrieval
