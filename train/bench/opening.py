@@ -136,7 +136,7 @@ class Foreign(Wrapped):
         return unit
 
 
-def open_foreign(name: str, device: str = "cpu") -> Foreign:
+def open_foreign(name: str, device: str) -> Foreign:
     """What a factory makes, tried with two sounds and two texts.
 
     A module is looked for in the working folder too, which stays in `sys.path` for what the model

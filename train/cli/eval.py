@@ -245,8 +245,7 @@ def _name_folder(data: Path, facts: Mapping[str, str]) -> str:
     """Of the results on some data: `eval-triplets-test`, `eval-AudioCaps-test.csv`."""
     part = facts.get("split") or facts.get("fold")
     place = data.resolve()
-    is_table = not facts.keys().isdisjoint({"table", "set"})
-    folder = [place.parent.name] if is_table else []  # tables of many have one name
+    folder = [] if is_corpus(data) else [place.parent.name]  # tables of many have one name
     return "-".join(["eval", *folder, place.name, *([part] if part else [])])
 
 

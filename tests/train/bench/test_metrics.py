@@ -294,10 +294,10 @@ def test_chance_of_multi_label_map_is_that_of_random_scores() -> None:
 
 def test_a_class_is_the_mean_of_its_prompts() -> None:
     embedded = np.array([[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [0.0, 1.0]]])
-    found = class_embeddings(embedded)
+    found = class_embeddings(embedded, ["dog", "rain"])
     np.testing.assert_allclose(found, [[math.sqrt(0.5), math.sqrt(0.5)], [0, 1]])
     with pytest.raises(ValueError, match="cancel"):
-        class_embeddings(np.array([[[1.0, 0.0], [-1.0, 0.0]]]))
+        class_embeddings(np.array([[[1.0, 0.0], [-1.0, 0.0]]]), ["dog"])
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -236,7 +236,7 @@ def _mean_of_medians(points: Float[np.ndarray, "subsets queries"]) -> Statistic:
 
 
 def class_embeddings(
-    embedded: Float[np.ndarray, "classes templates dim"],
+    embedded: Float[np.ndarray, "classes templates dim"], classes: Sequence[str]
 ) -> Float[np.ndarray, "classes dim"]:
     """One unit-length embedding a class: the mean over its prompts (Radford et al., 2021)."""
     if not embedded.shape[1]:
@@ -244,7 +244,7 @@ def class_embeddings(
     mean = embedded.mean(axis=1)
     length = np.linalg.norm(mean, axis=1, keepdims=True)
     if (length == 0).any():
-        raise ValueError("the prompts of a class cancel out")
+        raise ValueError(f"the prompts of class {classes[int(length.argmin())]} cancel out")
     unit: np.ndarray = mean / length
     return unit
 
